@@ -130,7 +130,7 @@ type Knob struct {
 	Means map[string]string `json:"means,omitempty"`
 }
 
-// Parameter is a whole-numbered factor of a system with its limits.
+// Parameter is a factor of a system with its limits.
 type Parameter struct {
 	Name    string  `json:"name"`
 	Summary string  `json:"summary"`
@@ -141,6 +141,8 @@ type Parameter struct {
 	Scaled bool `json:"scaled,omitempty"`
 	// Optional is set for parameters that have a default.
 	Optional bool `json:"optional,omitempty"`
+	// Share is set for parameters that may be fractions. All others are whole numbers.
+	Share bool `json:"share,omitempty"`
 }
 
 // Architecture returns the named architecture of the system.

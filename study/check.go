@@ -183,9 +183,14 @@ func (f *File) checkLevels(r *yamlfile.Reader, line int, p lab.Point) {
 		case !set:
 			r.Problem(line, "point %s does not set %s (%s)", p.Name, parameter.Name, parameter.Summary)
 		case math.IsNaN(level): // reported by the reader
-		case level < parameter.Min || level > parameter.Max || level != math.Trunc(level) && !f.planned:
-			r.Problem(line, "point %s: %s is %g, expected a whole number from %g to %g",
-				p.Name, parameter.Name, level, parameter.Min, parameter.Max)
+		case level < parameter.Min || level > parameter.Max ||
+			level != math.Trunc(level) && !parameter.Share && !f.planned:
+			kind := "whole number"
+			if parameter.Share {
+				kind = "share"
+			}
+			r.Problem(line, "point %s: %s is %g, expected a %s from %g to %g",
+				p.Name, parameter.Name, level, kind, parameter.Min, parameter.Max)
 		}
 	}
 }

@@ -23,8 +23,9 @@ func kiosk() map[string]lab.SystemInfo {
 		Name: "kiosk",
 		Architectures: []lab.Architecture{{Name: "stand", Summary: "on a corner", Knobs: knobs},
 			{Name: "castle", Summary: "in the air", Knobs: knobs}},
-		Parameters: []lab.Parameter{{Name: "rate", Max: 1e5, Optional: true}},
-		Metrics:    []lab.Metric{metric("done"), metric("answered")},
+		Parameters: []lab.Parameter{{Name: "rate", Max: 1e5, Optional: true},
+			{Name: "followed", Max: 1, Optional: true, Share: true}},
+		Metrics: []lab.Metric{metric("done"), metric("answered")},
 		Check: func(v lab.Variant) error {
 			if v.Architecture == "castle" {
 				return errors.New("no ground\nno walls")
@@ -398,6 +399,26 @@ func TestProfiledTrialsComeAfterThoseOfTheirBlock(t *testing.T) {
 		1}, "more than there are": {study.Options{Profiled: &five}, 3}} {
 		if s, err := file.Resolve(c.options); err != nil || s.Design.ProfiledBlocks != c.want {
 			t.Errorf("%s: %d profiled blocks, want %d (%v)", name, s.Design.ProfiledBlocks, c.want, err)
+		}
+	}
+}
+
+// TestAShareMayBeAFraction: all other parameters are whole numbers.
+func TestAShareMayBeAFraction(t *testing.T) {
+	point := func(levels string) error {
+		text := strings.Replace(string(kioskStudy("")), "{rate: 1}", levels, 1)
+		_, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
+		return err
+	}
+	if err := point("{rate: 1, followed: 0.125}"); err != nil {
+		t.Errorf("a share of 0.125: %v", err)
+	}
+	for levels, want := range map[string]string{
+		"{rate: 1, followed: 1.5}": "point low: followed is 1.5, expected a share from 0 to 1",
+		"{rate: 1.5}":              "point low: rate is 1.5, expected a whole number from 0 to 100000",
+	} {
+		if err := point(levels); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want ... %s", levels, err, want)
 		}
 	}
 }

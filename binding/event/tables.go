@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS outbox_relays (
   owner          {text} NOT NULL,
   alive_until_us BIGINT NOT NULL,
   PRIMARY KEY (owner)
-){rows};
+){keyed};
 CREATE TABLE IF NOT EXISTS inbox (
   consumer    {text} NOT NULL,
   id          {text} NOT NULL,

@@ -91,11 +91,11 @@ func (d *Deployer) load(ctx context.Context, program string, _ bool) (name strin
 	return name, size, err
 }
 
-// checkPorts returns an error for images with a fixed port, which would listen at that port of this host.
+// checkPorts returns an error for images with a fixed port that would listen at it in the network of this host.
 func (d *Deployer) checkPorts(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
-		if spec.Port != 0 && d.network == Host {
+		if spec.Port != 0 && d.nodeOf(spec) == "" {
 			problems = append(problems, fmt.Errorf("unit %s: the image %s would listen on port %d of all addresses "+
 				"of this host: deploy it with docker-bridge, or have it listen on 127.0.0.1:{port}", spec.Name,
 				spec.Image, spec.Port))

@@ -88,3 +88,12 @@ func TestForeignSuite(t *testing.T) {
 		})
 	}
 }
+
+// TestFixedPortsNeedANetworkOfTheirOwn: an image on a node, or in a bridge network, has one.
+func TestFixedPortsNeedANetworkOfTheirOwn(t *testing.T) {
+	boxed := lab.UnitSpec{Name: "boxed", Networking: lab.Networking{Port: 80}}
+	deploytest.Says(t, (&Deployer{network: Host}).checkPorts([]lab.UnitSpec{boxed}), "port 80 of all addresses")
+	testset.Must(t, (&Deployer{network: Bridge}).checkPorts([]lab.UnitSpec{boxed}))
+	boxed.Node = "far"
+	testset.Must(t, (&Deployer{network: Host}).checkPorts([]lab.UnitSpec{boxed}))
+}

@@ -231,8 +231,8 @@ func hopeless(waiting *api.Waiting) error {
 	return err
 }
 
-// description returns the pod as the cluster shall make it, without a name. It holds no secrets, since
-// everybody who may use the cluster can read it.
+// description returns the pod as the cluster shall make it, without a name. Everybody who may use the cluster
+// can read it: it holds no secrets of our units, but the whole environment of a foreign one.
 func (p *pod) description() (made api.Pod, err error) {
 	d, spec := p.deployment, p.Spec
 	control := containers.AnyAddress(containers.ControlPort)

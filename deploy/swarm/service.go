@@ -127,8 +127,8 @@ func (s *service) create(ctx context.Context) error {
 	return err
 }
 
-// specify fills in the specification of the service. It holds no secrets, since everybody who may use the
-// swarm can read it.
+// specify fills in the specification of the service. Everybody who may use the swarm can read it: it holds no
+// secrets of our units, but the whole environment of a foreign one.
 func (s *service) specify(ctx context.Context) error {
 	d, spec, control := s.deployment, s.Spec, ""
 	if !s.Prepares {

@@ -11,7 +11,7 @@ func clientParameters() []lab.Parameter {
 		{Name: lab.FactorThreads, Summary: "threads of the generator that send, over plain HTTP/1.1", Min: 1,
 			Max: 64, Optional: true},
 		{Name: lab.FactorTraceShare, Summary: "share of the flows whose services are asked for spans", Max: 1,
-			Optional: true},
+			Optional: true, Share: true},
 	}
 }
 

@@ -84,12 +84,18 @@ func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, er
 	return unit, err
 }
 
-// SetLoad sets the kind and level of load of a point. It is an error if the point sets none or several.
+// SetLoad sets the kind and level of load of a point. It is an error if the point sets none or several, or
+// spreads another load than a counted one.
 func (b Base) SetLoad(job *lab.LoadJob, p lab.Point) error {
 	factor, level, err := p.Only(lab.FactorRate, lab.FactorPerMinute, lab.FactorUsers, lab.FactorSearchFrom,
 		b.Counted)
 	if err != nil {
 		return err
+	}
+	over, isSpread := p.Level(Over)
+	if isSpread && factor != b.Counted {
+		return fmt.Errorf("point %s: %s spreads a number of operations, and has no effect on %s: leave it out", p,
+			Over, factor)
 	}
 	switch factor {
 	case lab.FactorRate:
@@ -106,7 +112,7 @@ func (b Base) SetLoad(job *lab.LoadJob, p lab.Point) error {
 		job.Duration = cmp.Or(job.Effort.Duration, job.Duration) // of each probe of the search
 	default:
 		job.Count, job.Duration = int(level), Longest
-		job.Over, _ = p.Level(Over)
+		job.Over = over
 	}
 	return nil
 }

@@ -36,6 +36,11 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 		g.Job.Duration != Longest {
 		t.Errorf("counted: %+v, %v", g.Job, err)
 	}
+	notCounted := at(lab.FactorUsers, 5)
+	notCounted.Levels[Over] = 10
+	if _, err := b.Unit(lab.LoadJob{}, notCounted, "shop"); err == nil || !strings.Contains(err.Error(), "over") {
+		t.Errorf("seconds for users: %v", err)
+	}
 	if _, err := (Base{Generator: &g}).Unit(lab.LoadJob{}, counted, "shop"); err == nil {
 		t.Error("a counted load is accepted although the system has no such factor")
 	}
