@@ -30,8 +30,8 @@ type Curve struct {
 // CurvePoint holds the results at one offered rate.
 type CurvePoint struct {
 	Point   string  `json:"point"`
-	Offered float64 `json:"offered"` // flows, or operations, per second
-	// Due is the offered rate in operations, if flows have several; 0: the same as Offered.
+	Offered float64 `json:"offered"` // flows per second; a flow is one operation unless Due is set
+	// Due is the offered rate in operations per second, if flows have several; 0: the same as Offered.
 	Due    float64   `json:"due,omitempty"`
 	Median float64   `json:"median"` // over the trials
 	Values []float64 `json:"values"` // one per trial
@@ -79,8 +79,8 @@ type NodeLoad struct {
 	MeanMemory float64 `json:"mean_memory"` // bytes
 }
 
-// OperationTimes holds the results of one operation of a load at a point: counts over all trials, and times,
-// in seconds, as medians over the trials that sent it in time; 0 without such a trial.
+// OperationTimes holds the results of one operation of a load at a point. Counts are sums over all trials.
+// Times are in seconds: medians over the trials whose generator did not send late; 0 without such a trial.
 type OperationTimes struct {
 	Variant string           `json:"variant"`
 	Point   Point            `json:"point"`
@@ -117,8 +117,8 @@ type Waterfall struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Steps  []Step `json:"steps"`
-	// Whole is the last variant / the first. The product of the steps equals it exactly,
-	// because all are over the same blocks: those in which all variants are valid.
+	// Whole is the last variant / the first. The product of the steps equals it exactly, because all are least
+	// squares over the same blocks, even if some trials do not count.
 	Whole   Ratio             `json:"whole"`
 	Verdict ComparisonVerdict `json:"verdict"` // of Whole
 	Words   string            `json:"words"`
@@ -157,8 +157,8 @@ type Step struct {
 	Variant string            `json:"variant"`
 	Ratio   Ratio             `json:"ratio"`
 	Verdict ComparisonVerdict `json:"verdict"`
-	// Words describes the verdict. PHolm is the two-sided p-value against a ratio of 1,
-	// adjusted over the steps; Margin the margin of the verdict.
+	// Words describes the verdict, and Margin is its margin. PHolm is the two-sided p-value against a ratio of
+	// 1, adjusted over the steps; null without an interval.
 	Words  string   `json:"words"`
 	Margin float64  `json:"margin"`
 	PHolm  *float64 `json:"p_holm"`

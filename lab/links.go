@@ -28,8 +28,8 @@ func (v Variant) checkLinks(d Deployer) error {
 	if len(v.Hosts) == 0 {
 		return nil
 	}
-	if links := d.Can().Links; links != nil {
-		return links()
+	if whyNot := d.Can().Links; whyNot != nil {
+		return whyNot()
 	}
 	return fmt.Errorf("hosts: the links of %s are not ours to change with the deployment %s: use %s, or the "+
 		"private %s or %s, or leave them out",

@@ -109,8 +109,8 @@ type SearchEffort struct {
 	// Resolution ends a search: it is the ratio of the lowest rate that failed to the
 	// highest that passed.
 	Resolution float64 `json:"resolution,omitempty" yaml:"resolution,omitempty"`
-	// Votes is the number of probes that decide about a rate near the capacity. With 1 the capacity is also not
-	// confirmed at the end: neither a little below and above it, nor by a longer load.
+	// Votes is the number of probes that decide about a rate near the capacity. Unless it is 1, the search also
+	// confirms the capacity at the end: by probes a little below and above it, and by a longer load.
 	Votes int `json:"votes,omitempty" yaml:"votes,omitempty"`
 }
 

@@ -8,7 +8,7 @@ const PredictionSchema = "cleave-prediction/1"
 type Prediction struct {
 	Schema string  `json:"schema"`
 	Model  string  `json:"model"`            // its name
-	Change string  `json:"change,omitempty"` // if all partitions are ranked: the change of stores
+	Change string  `json:"change,omitempty"` // in words; if all partitions are ranked, only stores change
 	Rate   float64 `json:"rate"`             // operations per second
 	Cores  float64 `json:"cores"`            // of the host on which all units run
 	Seed   uint64  `json:"seed"`
@@ -26,10 +26,10 @@ type Prediction struct {
 	P99Ratio    *Estimate `json:"p99_ratio,omitempty"`
 	CPURatio    *Estimate `json:"cpu_ratio,omitempty"`
 	// CapacityCheck is the simulated capacity of the system as it is, in operations per second, beside the
-	// measured one, by which both capacities are corrected; left out where none was measured.
+	// measured one; left out where none was measured. Their ratio corrects the capacities of AsIs and Changed.
 	CapacityCheck *PredictedMeasure `json:"capacity_check,omitempty"`
-	// StoreFactor is the factor of the times at stores with which the simulation has the measured capacity, 1 if
-	// stores do not explain it; left out where none was measured.
+	// StoreFactor multiplies the times at stores, so that the simulation has the measured capacity. It is 1 if
+	// stores do not explain that capacity, and left out where none was measured.
 	StoreFactor float64 `json:"store_factor,omitempty"`
 	// CapacityChecks are the capacities that were measured in other placements, beside the predicted ones, which
 	// are corrected, too. If one is more than 15 % off, the capacities are withheld.

@@ -696,9 +696,9 @@ export interface WarmUps {
 /** CurvePoint holds the results at one offered rate. */
 export interface CurvePoint {
   point: string;
-  /** flows, or operations, per second */
+  /** flows per second; a flow is one operation unless Due is set */
   offered: Figure;
-  /** Due is the offered rate in operations, if flows have several; 0: the same as Offered. */
+  /** Due is the offered rate in operations per second, if flows have several; 0: the same as Offered. */
   due?: Figure;
   /** over the trials */
   median: Figure;
@@ -1091,7 +1091,7 @@ export interface TrialSearch {
   reason?: string;
 }
 
-/** OperationTimes holds the results of one operation of a load at a point: counts over all trials, and times, in seconds, as medians over the trials that sent it in time; 0 without such a trial. */
+/** OperationTimes holds the results of one operation of a load at a point. Counts are sums over all trials. Times are in seconds: medians over the trials whose generator did not send late; 0 without such a trial. */
 export interface OperationTimes {
   variant: string;
   point: Point;
@@ -1213,11 +1213,11 @@ export interface Step {
   variant: string;
   ratio: Ratio;
   verdict: "slower" | "faster" | "equivalent" | "undecided";
-  /** Words describes the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; Margin the margin of the verdict. */
+  /** Words describes the verdict, and Margin is its margin. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; null without an interval. */
   words: string;
-  /** Words describes the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; Margin the margin of the verdict. */
+  /** Words describes the verdict, and Margin is its margin. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; null without an interval. */
   margin: Figure;
-  /** Words describes the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; Margin the margin of the verdict. */
+  /** Words describes the verdict, and Margin is its margin. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; null without an interval. */
   p_holm: Figure | null;
   /** Unsteady is the reason why the verdict depends on the length of the trials; empty: it does not. */
   unsteady?: string;
@@ -1257,7 +1257,7 @@ export interface Waterfall {
   from: string;
   to: string;
   steps: Array<Step> | null;
-  /** Whole is the last variant / the first. The product of the steps equals it exactly, because all are over the same blocks: those in which all variants are valid. */
+  /** Whole is the last variant / the first. The product of the steps equals it exactly, because all are least squares over the same blocks, even if some trials do not count. */
   whole: Ratio;
   /** of Whole */
   verdict: "slower" | "faster" | "equivalent" | "undecided";
