@@ -113,7 +113,8 @@ func (s *Shelf) names() (all []string, unseen bool, err error) {
 	return all, unseen || searched > s.maxFolders, nil
 }
 
-// folders returns the names of the folders in a folder, without links, as entriesOf does.
+// folders returns the names of the folders in a folder. Links to folders are not among them. more is as in
+// entriesOf.
 func (s *Shelf) folders(name string) (names []string, more bool, err error) {
 	return s.entriesOf(name, fs.FileMode.IsDir)
 }

@@ -24,9 +24,9 @@ const maxProgress = 128 << 10
 // in which the kernel returns the table, which usually have 4 KiB.
 const lockPiece = 16 << 10
 
-// Progress returns the whole lines behind offset from in the journal of a run, up to maxProgress bytes, and
-// the offset of the next line. If from is negative or beyond the end of the journal, it returns the last
-// lines.
+// Progress returns whole lines of the journal of a run, from the byte at offset from on and up to maxProgress
+// bytes, and the offset of the next line. If from is within a line, it skips the rest of that. If from is
+// negative or beyond the end of the journal, it returns the last lines.
 func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err error) {
 	return s.lines(name, progressFile, from)
 }
