@@ -129,7 +129,7 @@ func (e *experiment) resume() (done []int, err error) {
 		}
 		e.attempts[trial.Number] = max(e.attempts[trial.Number], trial.Attempt)
 		e.calibrations = append(e.calibrations, calibration(trial.Conditions))
-		if trial.Valid || trial.Attempt > e.plan.Study.Design.MaxRepeats {
+		if trial.Valid || trial.Attempt >= 1+e.plan.Study.Design.MaxRepeats {
 			done = append(done, trial.Number)
 		}
 	}

@@ -33,8 +33,8 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 		if _, isNode := layout.Node(f.Target); isNode {
 			continue // the injector has checked it
 		}
-		can := deployer.Can().Faults
-		if slices.Contains(lab.FaultKinds(), f.Kind) && !slices.Contains(can, f.Kind) {
+		can, isKnown := deployer.Can().Faults, slices.Contains(lab.FaultKinds(), f.Kind)
+		if isKnown && !slices.Contains(can, f.Kind) { // the injector refuses unknown kinds
 			problems = append(problems, fmt.Errorf("fault %s of %q: the deployment %s cannot do it; it can: %v",
 				f.Kind, f.Target, deployer.Name(), can))
 		}

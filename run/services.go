@@ -108,8 +108,8 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 		at := ""
 		if server, has := service.Server(); has {
 			server.Node, server.Limits, server.Replicated = spec.Node, spec.Limits, spec.Replicated
-			servers, inputs.peers, at = append(servers, server), append(inputs.peers, server.Name),
-				lab.AddressOf(server.Name)
+			servers, inputs.peers = append(servers, server), append(inputs.peers, server.Name)
+			at = lab.AddressOf(server.Name)
 		}
 		inputs.environment = append(inputs.environment, lab.ServiceVariable(spec.Name)+"="+service.Address(at))
 		if files, is := service.(lab.FileService); is {
