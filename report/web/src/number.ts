@@ -21,6 +21,7 @@ export function scaleFor(value: number, unit: string): Scale {
   if (unit === "1/s") return { unit: "/s", factor: 1 };
   const steps = stepsOf(unit);
   if (size === 0) return { unit, factor: 1 };
+  // A value that would be rounded to 1.00 of the larger unit is shown in it.
   return steps.find((s) => size * s.factor >= 0.9995) ?? steps.at(-1) ?? { unit, factor: 1 };
 }
 
@@ -56,7 +57,7 @@ export const alone = (value: Figure): Estimate => ({ value, low: null, high: nul
  */
 export function decimals(e: Estimate, factor: number): number {
   const half = halfWidth(e);
-  const most = 2 - magnitude(e.value * factor * 1.0005);
+  const most = 2 - magnitude(e.value * factor * 1.0005); // 0.9996 is shown as 1.00
   return half !== null && half > 0 ? Math.min(most, 1 - magnitude(half * factor)) : most;
 }
 
@@ -78,6 +79,7 @@ export function fixed(value: number, digits: number): string {
     return fixed(Math.round(value / step) * step, 0);
   }
   const text = value.toFixed(Math.min(digits, 20));
+  // Never "-0".
   return Number(text) === 0 ? (0).toFixed(Math.min(digits, 20)) : text;
 }
 
@@ -171,7 +173,7 @@ export function logDomain(values: number[], air = 1.15): [number, number] {
   return [low / air, high * air];
 }
 
-/** The lowest and the highest of the values: more of them than a call may have arguments. */
+/** The lowest and the highest of the values. Math.min(...values) fails for very many of them. */
 export function extent(values: number[]): [number, number] {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {

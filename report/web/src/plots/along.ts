@@ -43,7 +43,10 @@ export function meansAlong(fit: Along): { x: number; y: Figure }[] {
   });
 }
 
-/** A variant along a factor on linear axes: trials, means, and the marks of the fit, which covers reach. */
+/**
+ * A variant along a factor on linear axes: trials, means, and the marks of the fit. The axes also include the
+ * points of reach, which are those of the fit.
+ */
 export function along(a: Analysis, look: Look, fit: Along, reach: At[], fitted: Plot.Markish[]): Drawing {
   const [trials, means] = [trialsAlong(a, fit), meansAlong(fit)];
   const last = Math.max(...[...means, ...reach].map((m) => m.x), 0);

@@ -29,8 +29,9 @@ interface Arrow {
   from: Box;
   to: Box;
   lines: string[];
-  /** The height at which it leaves its box, and its lines across the columns between. */
+  /** The height at which it leaves its box. */
   y: number;
+  /** The horizontal strokes with which it passes the columns between its boxes, from left to right. */
   passes: { from: number; to: number; y: number }[];
 }
 
@@ -71,8 +72,9 @@ function boxesOf(parts: PicturePart[]): Box[] {
   }));
   const named = new Map(boxes.map((b) => [b.part.name, b]));
   const links = boxes.flatMap((from) =>
-    (from.part.links ?? []).flatMap((link) => ({ from, to: named.get(link.to), link })),
+    (from.part.links ?? []).map((link) => ({ from, to: named.get(link.to), link })),
   );
+  // Boxes that call each other in a circle would rise without end: no layer is beyond the number of parts.
   for (let turn = 0; turn < parts.length; turn++) {
     for (const { from, to } of links)
       if (to && to !== from && from.layer + 1 < parts.length) to.layer = Math.max(to.layer, from.layer + 1);

@@ -32,9 +32,9 @@ export function roleLooks(a: Analysis): Map<string, Look> {
 /** The usage of units and backing services at a point, with a stacked bar per variant. */
 export function usageBars(a: Analysis, width: number, kind: UsageKind, point: string): Drawing {
   const looks = roleLooks(a);
-  const own = (a.usages ?? []).filter((u) => u.point.name === point && READ[kind](u) > 0);
+  const usages = (a.usages ?? []).filter((u) => u.point.name === point && READ[kind](u) > 0);
   const order = [...looks.keys()];
-  const parts = own
+  const parts = usages
     .map((u): Part => ({
       row: u.variant,
       name: u.role,
@@ -66,9 +66,12 @@ function legendOf(parts: Part[]): LegendEntry[] {
   ];
 }
 
+/** The share of a path that is the mean of all operations (lab.PathMean). */
+const MEAN = 0;
+
 /** The mean time of an operation by kind, with a stacked bar per variant. */
 export function meanPaths(a: Analysis, width: number, point: string): Drawing {
-  const means = (a.paths ?? []).filter((p) => p.point.name === point && p.share === 0);
+  const means = (a.paths ?? []).filter((p) => p.point.name === point && p.share === MEAN);
   const kinds = kindsIn(means);
   const parts = means.flatMap((m) =>
     (m.kinds ?? [])
@@ -91,8 +94,8 @@ const LAYERS = ["application", "server", "http", "json", "store", "runtime", "co
 /** The CPU time of an operation by layer, with a stacked bar per variant. */
 export function layerBars(a: Analysis, width: number, point: string): Drawing {
   const look = (layer: string): Look => (LAYERS.includes(layer) ? partLook(LAYERS.indexOf(layer)) : restLook);
-  const own = (a.layers ?? []).filter((l) => l.point.name === point);
-  const parts = own
+  const layered = (a.layers ?? []).filter((l) => l.point.name === point);
+  const parts = layered
     .flatMap((l) =>
       (l.layers ?? []).map((t): Part => ({
         row: l.variant,
@@ -102,7 +105,7 @@ export function layerBars(a: Analysis, width: number, point: string): Drawing {
       })),
     )
     .filter((p) => p.value > 0);
-  const sums = new Map(own.map((l) => [l.variant, l.cpu_per_operation]));
+  const sums = new Map(layered.map((l) => [l.variant, l.cpu_per_operation]));
   return stacked(comparedVariants(a), parts, sums, width, "s", legendOf(parts));
 }
 
@@ -116,7 +119,7 @@ function stacked(
   legend: LegendEntry[],
 ): Drawing {
   const shownRows = rows.filter((row) => parts.some((p) => p.row === row));
-  const laid = shownRows.flatMap((row) => layEnd(parts.filter((p) => p.row === row)));
+  const laid = shownRows.flatMap((row) => endToEnd(parts.filter((p) => p.row === row)));
   const show = (value: Figure): string => (unit === "%" ? percent(value, 3) : quantity(alone(value), unit));
   const totals = shownRows.map((row) => {
     const sum = sums.get(row);
@@ -182,7 +185,7 @@ function stacked(
 }
 
 /** The parts of a row with their positions end to end. */
-function layEnd(parts: Part[]): (Part & { x1: number; x2: number })[] {
+function endToEnd(parts: Part[]): (Part & { x1: number; x2: number })[] {
   let at = 0;
   return parts.map((p) => ({ ...p, x1: at, x2: (at += p.value) }));
 }
