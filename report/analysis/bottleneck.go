@@ -96,7 +96,9 @@ func scaledUnit(base, v lab.Variant) string {
 		now, before := v.LimitsOf(name), base.LimitsOf(name)
 		switch {
 		case now == before:
-		case now.Memory != before.Memory || now.CPU < before.CPU || before.CPU == 0 || name == lab.AllUnits:
+		case now.Memory != before.Memory || now.CPU < before.CPU || name == lab.AllUnits:
+			return ""
+		case before.CPU == 0: // it had no limit
 			return ""
 		case !slices.Contains(more, name):
 			more = append(more, name)
@@ -108,8 +110,8 @@ func scaledUnit(base, v lab.Variant) string {
 	return more[0]
 }
 
-// cpuOfLimit returns the CPU that the replicas of a unit use, as a share of their limit, or of a processor
-// each without one. It returns nil if that is unknown.
+// cpuOfLimit returns the CPU that one replica of a unit uses: a share of its limit or, without one, of
+// a processor. It returns nil if that is unknown.
 func cpuOfLimit(usages []lab.RoleUsage, base lab.Variant, point lab.Point, unit string) *float64 {
 	i := slices.IndexFunc(usages, func(u lab.RoleUsage) bool {
 		return u.Variant == base.Name && u.Point.Name == point.Name && u.Role == unit
@@ -154,7 +156,7 @@ func signalsOfPath(
 // variant. The time that callers of the unit wait outside of its spans counts as queueing; it includes the
 // network.
 func (e *experiment) signalsOfTraces(variant, point, unit string) (queueing, share *float64) {
-	var waited, spent, all, traces float64
+	var waited, spent, total, traces float64
 	for _, trial := range e.counted(variant, point) {
 		if trial.Traced == nil {
 			continue
@@ -162,7 +164,7 @@ func (e *experiment) signalsOfTraces(variant, point, unit string) (queueing, sha
 		for _, o := range trial.Traced.Operations {
 			n := float64(o.Traces) / float64(max(1, len(o.Batches)))
 			for _, batch := range o.Batches {
-				traces, all = traces+n, all+n*batch.Seconds
+				traces, total = traces+n, total+n*batch.Seconds
 				for _, part := range batch.Parts {
 					isClient := part.Kind == lab.SegmentTransport || part.Kind == lab.SegmentDatabase
 					switch {
@@ -175,10 +177,10 @@ func (e *experiment) signalsOfTraces(variant, point, unit string) (queueing, sha
 			}
 		}
 	}
-	if all <= 0 || waited+spent == 0 {
+	if total <= 0 || waited+spent == 0 {
 		return nil, nil
 	}
-	waited, spent = waited/traces, spent/all
+	waited, spent = waited/traces, spent/total
 	return &waited, &spent
 }
 
@@ -328,10 +330,10 @@ func (e *experiment) autoscalingSentences() (sentences []string) {
 // added describes the replicas that the platform added to a unit, each with the medians of its times.
 func added(unit string, trials []lab.Trial) string {
 	asked, ready := map[string][]float64{}, map[string][]float64{} // by replica
-	replica := regexp.MustCompile("^" + regexp.QuoteMeta(unit) + "-[0-9]+$")
+	ofUnit := regexp.MustCompile("^" + regexp.QuoteMeta(unit) + "-[0-9]+$")
 	for _, trial := range trials {
 		for _, a := range trial.Arrivals {
-			if replica.MatchString(a.Unit) {
+			if ofUnit.MatchString(a.Unit) {
 				asked[a.Unit], ready[a.Unit] = append(asked[a.Unit], a.Asked), append(ready[a.Unit], a.Ready)
 			}
 		}

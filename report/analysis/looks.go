@@ -9,8 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// levelsOf returns the levels of an experiment that ends when all is decided, and therefore analyses its
-// trials after every block from the first look on; nil for other designs and for those with just one look.
+// levelsOf returns the significance levels of the looks of an experiment that ends when all is decided, and
+// therefore analyses its trials after every block from the first look on. It returns nil for other designs
+// and for those with just one look.
 func levelsOf(design lab.Design) *stats.Sequence {
 	if design.Until != lab.UntilDecided || design.Blocks <= lab.FirstLook {
 		return nil
@@ -157,8 +158,9 @@ func (e *experiment) decisiveMetrics() []string {
 
 // stepQuestions returns questions about whole waterfalls, then about their steps, in the first metrics that
 // the study names for steps, if it names any. While none of these has a waterfall, every point is open. Each
-// question needs all variants of the steps, since ratios are over the blocks that have every variant.
-// Questions about unsteady trials are not open: more trials would not be steadier.
+// question needs all variants of the steps: every trial tells the level of its block, and interactions are
+// over the blocks that have every variant. Questions about unsteady trials are not open: more trials would
+// not be steadier.
 func (e *experiment) stepQuestions() []question {
 	settings := func(point lab.Point) []setting { return settingsAt(point.Name, stepVariants(e.study.Steps)...) }
 	decisive := e.decisiveMetrics()

@@ -109,8 +109,8 @@ func (e *experiment) measureCurve(f published.Figure) string {
 func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
 	unit, _ := f.UnitFactor()
-	s, each := e.series[seriesKey{m.Variant, m.Point, m.Metric}],
-		e.series[seriesKey{m.Variant, m.Point, e.metricName(lab.Elapsed, 0, lab.PerOperation)}]
+	s := e.series[seriesKey{m.Variant, m.Point, m.Metric}]
+	each := e.series[seriesKey{m.Variant, m.Point, e.metricName(lab.Elapsed, 0, lab.PerOperation)}]
 	if len(s.values) == 0 {
 		return fmt.Sprintf("%s did not run at %s here", m.Variant, m.Point)
 	}

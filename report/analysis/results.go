@@ -146,8 +146,8 @@ func (e *experiment) averagedMetrics() []string {
 	return metrics
 }
 
-// average averages the ratios of a pair over points. The numerator is metric of the first variant, and the
-// denominator below, which may be another metric, of the second. It returns false for fewer than two points.
+// average averages the ratios of a pair over points: metric of the first variant / below of the second, which
+// may be another metric or the same. It returns false for fewer than two points.
 func (e *experiment) average(metric, below string, p pair, points []string) (lab.Average, bool) {
 	out := lab.Average{Metric: metric, Variant: p.variant, Baseline: p.against}
 	var up, down []float64
@@ -217,8 +217,8 @@ func (e *experiment) trends() []lab.TrendLine {
 	return all
 }
 
-// trend fits a line and a power law through the means. It returns false if a point is missing or no line
-// fits.
+// trend fits a line and a power law through the means. It returns false if a point is missing, or if one of
+// the two cannot be fitted.
 func (e *experiment) trend(metric lab.Metric, variant string, trend lab.Trend) (lab.TrendLine, bool) {
 	points := trend.Points
 	if len(points) == 0 {

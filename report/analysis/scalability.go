@@ -194,7 +194,7 @@ func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool)
 	values := inAllBlocks(measured)
 	fit.Blocks = len(values[0])
 	for i, of := range values {
-		if fit.Blocks == 0 {
+		if fit.Blocks == 0 { // no block has all levels: the law is refused, and the means are over all trials
 			of = measured[i].values
 		}
 		fit.Y = append(fit.Y, stats.Mean(of))

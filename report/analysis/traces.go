@@ -86,10 +86,10 @@ func joined(name string, trials []lab.TraceSet) lab.TraceSet {
 		all.Duplicates, all.Clipped = all.Duplicates+trial.Duplicates, all.Clipped+trial.Clipped
 		all.Dropped += trial.Dropped
 		for _, o := range trial.Operations {
-			name := lab.TracePart{Service: o.Service, Operation: o.Operation}
-			i, known := at[name]
+			key := lab.TracePart{Service: o.Service, Operation: o.Operation}
+			i, known := at[key]
 			if !known {
-				i, at[name] = len(all.Operations), len(all.Operations)
+				i, at[key] = len(all.Operations), len(all.Operations)
 				all.Operations = append(all.Operations, lab.TracedOperation{Service: o.Service, Operation: o.Operation})
 			}
 			all.Operations[i].Traces += o.Traces

@@ -282,7 +282,7 @@ func changedTogether(shown, other []lab.PathStep) [][]lab.KnobChange {
 	for _, group := range groups {
 		distinct += len(group)
 	}
-	if len(other) == 0 || made != 2*distinct {
+	if len(other) == 0 || made != 2*distinct { // each order makes each change once
 		return nil
 	}
 	slices.SortStableFunc(groups, func(a, b []lab.KnobChange) int {
