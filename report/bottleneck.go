@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// bottleneckTables returns a table per point with the gain of scaling each unit alone, and the signals
-// measured before.
+// bottleneckTables returns a table per point: the gain of scaling each unit alone, and the signals of that
+// unit in the baseline.
 func (v view) bottleneckTables() []table {
 	var all []table
 	for i, b := range v.Bottlenecks {

@@ -9,8 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// stepsTable shows the ratio of each step in all metrics, or only in the explained metrics that the
-// headline's bars do not show. All waterfalls of a study have the same steps.
+// stepsTable shows the ratio of each step, with a column for each waterfall: for all of them, or only for
+// those of lab.ExplainedWaterfalls that the headline's bars do not show. All waterfalls of a study have the
+// same steps.
 func (v view) stepsTable(all bool) table {
 	shown := v.Waterfalls
 	if !all {
@@ -49,7 +50,8 @@ func (v view) stepsTable(all bool) table {
 	return t
 }
 
-// waterfallHead returns the metric of one of several waterfalls, with its point if their points differ.
+// waterfallHead returns the metric of one of several waterfalls, with its point if their points differ. The
+// capacity has a point of its own, of the same name: it is not repeated.
 func waterfallHead(w lab.Waterfall, among []lab.Waterfall) string {
 	if atSeveralPoints(among) && w.Metric != w.Point.Name {
 		return figure.Spaced(w.Metric) + " at " + w.Point.Name

@@ -171,7 +171,7 @@ type comparison struct {
 	Bars  *lab.Headline
 	Plots []comparisonPlot
 	Data  string // the data of the plots as JSON
-	Spare bool   // true: the plots leave out single trials
+	Spare bool   // true: the plots leave out courses and single trials
 }
 
 // comparisonPlot describes a plot, which the script draws, and holds a table of it.
@@ -230,32 +230,32 @@ func comparisonBars(b analysis.SideBySide) *lab.Headline {
 	return &h
 }
 
-// spectrumPlots returns a plot for each distribution that was measured of the two.
+// spectrumPlots returns a plot for each distribution that at least one of the two has.
 func spectrumPlots(b analysis.SideBySide) []comparisonPlot {
 	var plots []comparisonPlot
 	for _, quantity := range analysis.Distributions() {
 		title := figure.Capital(figure.Spaced(quantity))
 		p := comparisonPlot{"spectrum", quantity, b.Drawn.Points[0].Name, title, nil}
-		some := false
+		isMeasured := false
 		for _, share := range report.ShownShares() {
 			row := comparisonRow{figure.Setting(share) + " at most", [2]string{figure.Absent, figure.Absent}}
 			for _, s := range b.Drawn.Spectra {
 				i := slices.Index(b.Names[:], s.Variant)
 				at := slices.IndexFunc(s.Median, func(q lab.Quantile) bool { return q.Share == share })
 				if s.Quantity == quantity && i >= 0 && at >= 0 {
-					row.Each[i], some = figure.Amount(s.Median[at].Value, "s"), true
+					row.Each[i], isMeasured = figure.Amount(s.Median[at].Value, "s"), true
 				}
 			}
 			p.Rows = append(p.Rows, row)
 		}
-		if some {
+		if isMeasured {
 			plots = append(plots, p)
 		}
 	}
 	return plots
 }
 
-// coursePlots returns a plot for each figure whose course over the trials was measured of the two.
+// coursePlots returns a plot for each followed quantity of which at least one of the two has a course.
 func coursePlots(b analysis.SideBySide) []comparisonPlot {
 	var plots []comparisonPlot
 	for _, of := range report.Followed() {
