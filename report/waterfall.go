@@ -50,8 +50,9 @@ func (v view) stepsTable(all bool) table {
 	return t
 }
 
-// waterfallHead returns the metric of one of several waterfalls, with its point if their points differ. The
-// capacity has a point of its own, of the same name: it is not repeated.
+// waterfallHead returns the metric of one of several waterfalls, with its point if their points differ. It
+// does not repeat a point with the name of the metric, such as that at which cleave explain searches for the
+// capacity.
 func waterfallHead(w lab.Waterfall, among []lab.Waterfall) string {
 	if atSeveralPoints(among) && w.Metric != w.Point.Name {
 		return figure.Spaced(w.Metric) + " at " + w.Point.Name
