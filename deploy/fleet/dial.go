@@ -78,10 +78,10 @@ func authenticate(ctx context.Context, connection net.Conn, token string) error 
 	return nil
 }
 
-// Connect calls dial to connect to a unit whose program was started; it may have ended already. From then on
-// it sends commands to the unit and handles its events, until the unit closes its side; then it calls await,
-// which waits for the end of the unit. Foreign units and commands that prepare have no control connection:
-// for them it only calls await.
+// Connect calls dial to connect to a unit whose program was started, and may have ended already. It returns
+// when the unit can be sent commands. In the background it handles the unit's events until the unit closes
+// its side, and then calls await, which waits for the end of the unit. Foreign units and commands that
+// prepare have no control connection: for them it only calls await.
 func (f *Fleet[L]) Connect(u *Unit, dial func() (net.Conn, error), await func()) error {
 	if u.Spec.Foreign || u.Prepares {
 		go await()
@@ -96,7 +96,8 @@ func (f *Fleet[L]) Connect(u *Unit, dial func() (net.Conn, error), await func())
 	}
 	u.Commands = connection
 	go func() {
-		// authenticate has read the empty line with which the unit began.
+		// HandleEvents takes the unit's first line as the sign that the unit is usable. It is empty, and
+		// authenticate has read it.
 		f.HandleEvents(u, io.MultiReader(strings.NewReader("\n"), connection))
 		_ = connection.Close() // the unit has closed its side
 		await()

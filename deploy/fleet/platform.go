@@ -107,7 +107,7 @@ type Nodes[L Instance] struct {
 	LongestCut time.Duration
 	// Lost reports whether the platform has noticed that a node is lost; nil: it does not check.
 	Lost func(ctx context.Context, name string) (bool, error)
-	// Perished waits until a unit has ended whose node was killed.
+	// Perished waits for the end of a unit whose node was killed.
 	Perished func(ctx context.Context, life L) error
 	// Close keeps new units off a node if closed is true, or admits them again.
 	Close func(ctx context.Context, name string, closed bool) error

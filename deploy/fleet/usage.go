@@ -170,12 +170,13 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 	if idle >= lab.ShortestIdle {
 		result.IdleSeconds = idle.Seconds()
 	}
+	isOfSystem := func(unit lab.Unit) bool { return unit.Role != lab.RoleGenerator }
+	if slices.ContainsFunc(m.units, isOfSystem) {
+		const why = "units that say themselves what they use are asked at the marks only"
+		result.Course = &lab.UsageCourse{End: []float64{},
+			Unavailable: map[string]string{"CPU": why, "memory": why}}
+	}
 	for i, unit := range m.units {
-		if unit.Role != lab.RoleGenerator {
-			const why = "units that say themselves what they use are asked at the marks only"
-			result.Course = &lab.UsageCourse{End: []float64{},
-				Unavailable: map[string]string{"CPU": why, "memory": why}}
-		}
 		used := m.used(i, m.marks[1].answers[i])
 		if result.IdleSeconds > 0 {
 			used.IdleCores = between(m.start.answers[i], m.marks[0].answers[i]).CPUSeconds / result.IdleSeconds
