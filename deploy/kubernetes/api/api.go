@@ -196,7 +196,9 @@ func (c *Client) Watch(
 	}
 	defer func() { _ = body.Close() }() // only read
 	events := bounded.New(body, maxAnswer)
-	for decoder := json.NewDecoder(events); ; events.Next() {
+	decoder := json.NewDecoder(events)
+	for {
+		events.Next() // maxAnswer is the limit of one event
 		var event struct {
 			Type   string
 			Object json.RawMessage
