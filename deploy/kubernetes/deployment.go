@@ -41,8 +41,8 @@ type deployment struct {
 	aliases  []api.HostAlias         // the names of described containers, for all pods
 	configs  map[string]engine.Image // configurations of the images of described containers
 
-	mu    sync.Mutex
-	lives int // pods named so far
+	mu        sync.Mutex // guards podsNamed, scaled, and the name, address and node of every pod
+	podsNamed int        // number of names given to pods so far
 }
 
 // endNotice is the longest delay until the cluster reports that a program has ended. The kubelet checks
@@ -165,7 +165,8 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 	}
 }
 
-// shared returns the trial as all its pods see it. trialOf replaces the addresses behind links with a delay.
+// shared returns what is the same for all pods of the trial. For one unit, trialOf returns it with the
+// addresses of the relays that delay its links.
 func (d *deployment) shared() containers.Trial {
 	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.Endpoints,
 		Binds: true, VolumesInDir: d.cluster.private != nil, Apart: d.cluster.private == nil}

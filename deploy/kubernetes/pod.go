@@ -47,7 +47,7 @@ type pod struct {
 	removed    bool
 	started    bool            // the program of this life runs, or has run
 	token      string          // proves to the unit who its conductor is
-	lives      context.Context // ends when a fault ends this life, and with the deployment
+	life       context.Context // ends when a fault ends this life, and with the deployment
 }
 
 // sitePod implements what differs between the pods of a private cluster (privatePod) and one of the user's
@@ -72,7 +72,7 @@ type sitePod interface {
 
 // newPod returns the first life of a unit, whose pod is not made yet.
 func (d *deployment) newPod(spec lab.UnitSpec) *pod {
-	p := &pod{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{}), lives: d.Watching}
+	p := &pod{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{}), life: d.Watching}
 	p.sitePod, p.Healthy = d.deployer.site.newSitePod(p), p.awaitHealthy
 	return p
 }
@@ -124,8 +124,8 @@ func (p *pod) run(ctx context.Context) error {
 		return err
 	}
 	d.mu.Lock()
-	d.lives++
-	p.name = fmt.Sprintf("%s-%s-%d", d.trial, p.Spec.Name, d.lives)
+	d.podsNamed++
+	p.name = fmt.Sprintf("%s-%s-%d", d.trial, p.Spec.Name, d.podsNamed)
 	d.mu.Unlock()
 	made.Metadata.Name = p.name
 	if err := p.finish(ctx, &made); err != nil {
@@ -268,7 +268,7 @@ const unitContainer = "unit"
 func (p *pod) program(wanted containers.Container) api.Container {
 	d := p.deployment
 	command, args := wanted.Run()
-	runs := api.Container{
+	container := api.Container{
 		Name: unitContainer, Image: d.deployer.images.Of(p.Spec), ImagePullPolicy: "Never",
 		Resources: resources(p.Spec.Limits), WorkingDir: wanted.Dir, TTY: wanted.Terminal,
 		Command: literals(command), Args: literals(args), ReadinessProbe: p.probe(wanted.Health),
@@ -279,29 +279,25 @@ func (p *pod) program(wanted containers.Container) api.Container {
 	}
 	for _, variable := range literals(wanted.Env) {
 		name, value, _ := strings.Cut(variable, "=")
-		runs.Env = append(runs.Env, api.Variable{Name: name, Value: value})
+		container.Env = append(container.Env, api.Variable{Name: name, Value: value})
 	}
 	if user, group, _ := strings.Cut(wanted.User, ":"); user != "" {
 		uid, _ := strconv.Atoi(user) // Preflight has checked that they are numbers
-		runs.SecurityContext.RunAsUser = &uid
+		container.SecurityContext.RunAsUser = &uid
 		if gid, err := strconv.Atoi(group); err == nil {
-			runs.SecurityContext.RunAsGroup = &gid
+			container.SecurityContext.RunAsGroup = &gid
 		}
 	}
-	return runs
+	return container
 }
 
 // mount adds mounts to the container of a pod, with their volumes.
 func mount(pod *api.PodSpec, mounts []lab.ContainerMount) error {
-	runs := &pod.Containers[0]
+	container := &pod.Containers[0]
 	for i, m := range mounts {
 		volume := api.Volume{Name: "mount-" + strconv.Itoa(i)}
 		switch {
-		case m.Kind == lab.MountVolume && m.Source == "": // a volume that ends with the pod
-			volume.EmptyDir = &api.EmptyDir{}
-		case m.Kind != lab.MountMemory:
-			volume.HostPath = &api.HostPath{Path: m.Source}
-		default:
+		case m.Kind == lab.MountMemory:
 			volume.EmptyDir = &api.EmptyDir{Medium: "Memory"}
 			size, err := containers.SizeOf(m)
 			if err != nil {
@@ -310,10 +306,14 @@ func mount(pod *api.PodSpec, mounts []lab.ContainerMount) error {
 			if size > 0 {
 				volume.EmptyDir.SizeLimit = strconv.FormatInt(size, 10)
 			}
+		case m.Kind == lab.MountVolume && m.Source == "": // a volume that ends with the pod
+			volume.EmptyDir = &api.EmptyDir{}
+		default:
+			volume.HostPath = &api.HostPath{Path: m.Source}
 		}
 		pod.Volumes = append(pod.Volumes, volume)
-		runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: volume.Name, MountPath: m.Target,
-			ReadOnly: m.ReadOnly})
+		container.VolumeMounts = append(container.VolumeMounts,
+			api.Mount{Name: volume.Name, MountPath: m.Target, ReadOnly: m.ReadOnly})
 	}
 	return nil
 }
@@ -328,10 +328,11 @@ func (d *deployment) spread() api.Spread {
 
 // nodeFor returns the node of the cluster on which a unit has to run; "": any.
 func (d *deployment) nodeFor(spec lab.UnitSpec) string {
-	if node := d.placed[spec.Node]; node != "" || spec.Name != d.lead {
-		return node
+	node := d.placed[spec.Node]
+	if spec.Name == d.lead {
+		return cmp.Or(node, d.cluster.leadNode)
 	}
-	return d.cluster.leadNode
+	return node
 }
 
 // resources returns the limits of a container. It requests nothing, so that reservations of the scheduler
@@ -351,9 +352,10 @@ func resources(limits lab.Limits) api.Resources {
 func (p *pod) await() {
 	defer close(p.Ended)
 	d := p.deployment
-	// Only faults cut off nodes of a private cluster. Their pods go on running.
-	isLost := func(pod api.Pod) bool { return d.deployer.images.IsRemote && lost(pod) }
-	state, err := d.pods.await(p.lives, p.name, func(pod api.Pod, gone bool) (bool, error) {
+	// On a private cluster only faults cut off nodes, and the pods there go on running.
+	isUsers := d.deployer.images.IsRemote
+	isLost := func(pod api.Pod) bool { return isUsers && lost(pod) }
+	state, err := d.pods.await(p.life, p.name, func(pod api.Pod, gone bool) (bool, error) {
 		return gone || isLost(pod) || ended(pod) != nil, nil
 	})
 	if err != nil { // a fault or the deployment has ended this life

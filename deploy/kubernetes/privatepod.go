@@ -30,7 +30,7 @@ func (s privatePod) adapt(*containers.Container) {}
 // finish implements sitePod: the description is complete.
 func (s privatePod) finish(context.Context, *api.Pod) error { return nil }
 
-// dial implements sitePod.
+// dial implements sitePod. The end of the log is the sign that the program has ended.
 func (s privatePod) dial(ctx context.Context) (net.Conn, error) {
 	p, port := s.pod, strconv.Itoa(containers.ControlPort)
 	return fleet.Dial(ctx, p.followed, net.JoinHostPort(p.address, port), p.token)
@@ -63,7 +63,8 @@ func (s privatePod) end(ctx context.Context) (err error) {
 }
 
 // bind limits the container to the unit's processors and waits until its process runs on no others. The
-// program has bound itself already (containers.Trial.Binds); Kubernetes has no option for it.
+// program has bound itself already (containers.Trial.Binds); Kubernetes has no option for it. On a cluster of
+// the user's, HostPID is 0, and bind does nothing.
 func (p *pod) bind() error {
 	processors, err := launch.Processors(p.Spec.Cores)
 	if err != nil || len(processors) == 0 || p.HostPID() == 0 {

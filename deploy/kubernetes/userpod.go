@@ -36,12 +36,13 @@ type userPod struct {
 
 // newSitePod implements site.
 func (s *userSite) newSitePod(p *pod) sitePod {
+	// starter is nil if no fault is planned that it can do.
 	starter := fleet.NewStarter(p.Spec, func(ctx context.Context) (net.Conn, error) {
 		c := p.deployment.cluster
 		return c.API.Forward(ctx, c.namespace, p.name, containers.StarterPort)
 	})
 	made := &userPod{StarterLife: starter.Life(p.deployment.Watching), pod: p}
-	p.lives = made.Lives
+	p.life = made.Lives
 	return made
 }
 
@@ -50,7 +51,7 @@ func (d *deployment) next(_ context.Context, ended *pod, _ bool) (*pod, error) {
 	p := *ended
 	p.Unit, p.started = fleet.NewUnit(ended.Spec), false
 	life := &userPod{StarterLife: ended.sitePod.(*userPod).Starter.Life(d.Watching), pod: &p}
-	p.sitePod, p.lives = life, life.Lives
+	p.sitePod, p.life = life, life.Lives
 	return &p, nil
 }
 
@@ -79,8 +80,9 @@ func (u *userPod) dial(ctx context.Context) (net.Conn, error) {
 	}, p.token)
 }
 
-// adapt removes mounts of this host, its user, and what the security standard "restricted" forbids. A unit
-// with faults gets the starter as its first process. Described containers stay as they are.
+// adapt removes from the container the folders of this host, the user, and what the security standard
+// "restricted" forbids. A unit with faults gets the starter as its first process. Described containers are
+// not changed.
 func (u *userPod) adapt(wanted *containers.Container) {
 	if u.pod.Spec.Container != nil {
 		return
@@ -128,7 +130,7 @@ func (u *userPod) giveMounts(made *api.Pod, files map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	runs, secret := &made.Spec.Containers[0], &api.InSecret{Name: u.pod.name, Mode: 0o444}
+	container, secret := &made.Spec.Containers[0], &api.InSecret{Name: u.pod.name, Mode: 0o444}
 	for i, one := range copies {
 		name := "brought-" + strconv.Itoa(i)
 		mount := api.Mount{Name: name, MountPath: one.Path}
@@ -142,7 +144,7 @@ func (u *userPod) giveMounts(made *api.Pod, files map[string][]byte) error {
 			files[name], secret.Items = one.Data, append(secret.Items, item)
 			mount = api.Mount{Name: "files", MountPath: one.Path, SubPath: name, ReadOnly: true}
 		}
-		runs.VolumeMounts = append(runs.VolumeMounts, mount)
+		container.VolumeMounts = append(container.VolumeMounts, mount)
 	}
 	if len(files) > 0 {
 		made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "files", Secret: secret})
@@ -150,14 +152,14 @@ func (u *userPod) giveMounts(made *api.Pod, files map[string][]byte) error {
 	return nil
 }
 
-// giveVolume gives a unit that is not described a volume with the files of its folder on this host, and the
-// orders of its starter.
+// giveVolume gives a unit a volume with the files of its folder on this host, and the orders of its starter.
+// Described containers get giveMounts instead.
 func (u *userPod) giveVolume(made *api.Pod, files map[string][]byte) error {
-	p, runs := u.pod, &made.Spec.Containers[0]
+	p, container := u.pod, &made.Spec.Containers[0]
 	volume := fleet.Volume(p.deployment.dir, p.Spec)
 	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}},
 		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name, Mode: secretMode}})
-	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
+	container.VolumeMounts = append(container.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
 	all, err := fleet.VolumeFiles(volume)
 	if err != nil {
 		return err
@@ -166,18 +168,19 @@ func (u *userPod) giveVolume(made *api.Pod, files map[string][]byte) error {
 		name := "own-" + strconv.Itoa(i)
 		if file.Folder {
 			made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, EmptyDir: &api.EmptyDir{}})
-			runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: name, MountPath: file.Path})
+			container.VolumeMounts = append(container.VolumeMounts,
+				api.Mount{Name: name, MountPath: file.Path})
 			continue
 		}
 		files[name] = file.Data
-		runs.VolumeMounts = append(runs.VolumeMounts,
+		container.VolumeMounts = append(container.VolumeMounts,
 			api.Mount{Name: "files", MountPath: file.Path, SubPath: name, ReadOnly: true})
 	}
 	made.Spec.SecurityContext = restricted()
-	if made.Spec.InitContainers, err = p.setups(*runs); err != nil {
+	if made.Spec.InitContainers, err = p.setups(*container); err != nil {
 		return err
 	}
-	if err := u.orderStarter(runs, files); err != nil {
+	if err := u.orderStarter(container, files); err != nil {
 		return err
 	}
 	return checkSecret(files)
@@ -208,35 +211,35 @@ func restricted() *api.PodSecurity {
 const setupPrefix = "setup-"
 
 // setups returns the init containers that set up a server: copies of its container with other commands.
-func (p *pod) setups(runs api.Container) ([]api.Container, error) {
+func (p *pod) setups(server api.Container) ([]api.Container, error) {
 	if p.Spec.Server == nil {
 		return nil, nil
 	}
 	var all []api.Container
 	for i, setup := range p.Spec.Server.Setup {
-		preparing, first := p.Spec, runs
+		preparing, container := p.Spec, server
 		preparing.Program, preparing.Args = setup.Program, setup.Args
 		var err error
-		if first.Command, err = p.deployment.shared().Command(preparing); err != nil {
+		if container.Command, err = p.deployment.shared().Command(preparing); err != nil {
 			return nil, err
 		}
-		first.Command = literals(first.Command)
-		first.Name = setupPrefix + strconv.Itoa(i)
-		all = append(all, first)
+		container.Command = literals(container.Command)
+		container.Name = setupPrefix + strconv.Itoa(i)
+		all = append(all, container)
 	}
 	return all, nil
 }
 
 // orderStarter adds the orders of the pod's starter, if it has one, to its files.
-func (u *userPod) orderStarter(runs *api.Container, files map[string][]byte) (err error) {
+func (u *userPod) orderStarter(container *api.Container, files map[string][]byte) (err error) {
 	if u.command == nil {
 		return nil
 	}
 	const key = "orders"
 	faults := u.FaultSettings(containers.AnyAddress(containers.StarterPort))
 	files[key], err = containers.Packed(lab.StarterOrders{Run: u.command, Faults: faults}, maxSecret)
-	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "files", MountPath: lab.StarterOrdersFile,
-		SubPath: key, ReadOnly: true})
+	container.VolumeMounts = append(container.VolumeMounts, api.Mount{Name: "files",
+		MountPath: lab.StarterOrdersFile, SubPath: key, ReadOnly: true})
 	return err
 }
 

@@ -112,7 +112,7 @@ func (u *UserCluster) inspect(ctx context.Context) (nodes []api.Node, err error)
 	return list.Items, nil
 }
 
-// require fails if the cluster does not answer, or we lack one of some rights.
+// require fails if the cluster does not answer, or we lack one of the wanted rights.
 func (u *UserCluster) require(ctx context.Context, wanted []right) error {
 	var denied []string
 	for _, r := range wanted {
