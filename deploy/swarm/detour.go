@@ -72,7 +72,7 @@ func (t *privateTrial) redirect(ctx context.Context, s *service) error {
 	}
 	added := &detour{from: first, kills: noRules}
 	for i := range s.Spec.Endpoints() {
-		port := strconv.Itoa(t.ports[unit][1+i])
+		port := strconv.Itoa(t.ports[unit][1+i]) // the control port, which only the conductor calls, is the first
 		added.rules = append(added.rules,
 			[]string{"nat", "PREROUTING", "-p", "tcp", "-d", first.Address, "--dport", port, "-j", "DNAT",
 				"--to-destination", net.JoinHostPort(to.Address, port)},

@@ -199,7 +199,8 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 	}
 }
 
-// Meter implements lab.Deployment: on a swarm of the user's each unit reports its own usage.
+// Meter implements lab.Deployment. On a swarm of the user's each unit reports its own usage; the units of a
+// private one are metered as those of this host.
 func (d *deployment) Meter() lab.Meter {
 	if d.deployer.images.IsRemote {
 		return d.SelfMeter()

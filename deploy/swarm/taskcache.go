@@ -89,7 +89,7 @@ func (c *taskCache) latest(service string) (task engine.Task, known, down bool, 
 	return task, known, c.down[task.NodeID], c.updated
 }
 
-// awaitNone waits until no service has a task any more.
+// awaitNone waits until none of the services has a task any more.
 func (c *taskCache) awaitNone(ctx context.Context, services []*service) error {
 	for _, s := range services {
 		for {

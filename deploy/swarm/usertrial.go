@@ -68,7 +68,8 @@ func (t *userTrial) open(_ context.Context, _ lab.Layout, units []lab.UnitSpec) 
 // names: the load engine does not resolve names.
 func (t *userTrial) trialOf(spec lab.UnitSpec) containers.Trial {
 	trial := t.trial
-	if spec.Program == "" || spec.Foreign {
+	isConductors := spec.Program != "" && !spec.Foreign
+	if !isConductors {
 		return trial
 	}
 	trial.Endpoints = maps.Clone(trial.Endpoints)
