@@ -51,13 +51,13 @@ type host struct {
 	command *exec.Cmd // ssh
 	end     func()    // kills ssh; nil before its start
 	stderr  *fleet.Tail
-	answers *bounded.Reader
-	client  *rpc.Client   // nil while there is no connection
-	address string        // at which units are called
-	probe   string        // address at which the agent listens until the first trial
-	ended   chan struct{} // closed when ssh has ended
-	result  error         // of ssh; read after ended is closed
-	hung    atomic.Bool   // ssh was killed because the agent did not answer
+	answers *bounded.Reader // reads the answers of the agent
+	client  *rpc.Client     // nil while there is no connection
+	address string          // at which units are called
+	probe   string          // address at which the agent listens until the first trial
+	ended   chan struct{}   // closed when ssh has ended
+	result  error           // of ssh; read after ended is closed
+	hung    atomic.Bool     // ssh was killed because the agent did not answer
 
 	programs sync.Mutex        // guards sent
 	sent     map[string]string // paths of programs on the host, by their path here

@@ -174,36 +174,37 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 			}
 		}
 	}
-	// Units with a node come first: they also decide where units without a node that share their volumes are.
+	// Units with a node come first. Units without one follow those with which they share a volume.
 	for _, spec := range specs {
 		if spec.Node == "" {
 			continue
 		}
-		number, known := nodes[spec.Node]
+		index, known := nodes[spec.Node]
 		if !known {
-			number = slices.Index(taken, false)
+			index = slices.Index(taken, false)
 		}
-		if number < 0 || number >= hosts {
+		if index < 0 || index >= hosts {
 			return nil, fmt.Errorf("unit %s names the node %s, and there are %d hosts: name more (--hosts)", spec.Name,
 				spec.Node, hosts)
 		}
 		volume := fleet.Volume("", spec)
-		if other, shared := volumes[volume]; shared && other != number {
+		if other, shared := volumes[volume]; shared && other != index {
 			return nil, fmt.Errorf("unit %s on %s shares the volume %s with a unit on another host, and hosts have "+
 				"no common folder: place both on one node", spec.Name, spec.Node, volume)
 		}
-		taken[number] = true
-		nodes[spec.Node], places[spec.Name], volumes[volume] = number, number, number
+		taken[index] = true
+		nodes[spec.Node], places[spec.Name], volumes[volume] = index, index, index
 	}
 	for _, spec := range specs {
 		if _, known := places[spec.Name]; known {
 			continue
 		}
-		number, shared := volumes[fleet.Volume("", spec)]
+		volume := fleet.Volume("", spec)
+		index, shared := volumes[volume]
 		if !shared {
-			number, next = next%hosts, next+1
+			index, next = next%hosts, next+1
 		}
-		places[spec.Name], volumes[fleet.Volume("", spec)] = number, number
+		places[spec.Name], volumes[volume] = index, index
 	}
 	return places, nil
 }
