@@ -18,8 +18,8 @@ import (
 // stopGrace is the time that a foreign unit has between SIGTERM and SIGKILL.
 const stopGrace = 10 * time.Second
 
-// keeperCommand returns the command of a keeper for a foreign program, which has the grace between SIGTERM
-// and SIGKILL.
+// keeperCommand returns the command of a keeper for a foreign program. grace is the time that the program has
+// between SIGTERM and SIGKILL.
 func (d *deployment) keeperCommand(spec lab.UnitSpec, grace time.Duration) (*exec.Cmd, error) {
 	keeper := d.deployer.keeper
 	if len(keeper) == 0 {

@@ -121,7 +121,8 @@ func CheckMemory(units int, each, shared int64) error {
 // assignEndpoints returns the endpoints of every unit that listens, one for each of its
 // ports, and the reservation of these ports, which the caller closes. The ports are free
 // ports of loopback, also for units on nodes, which have other addresses. They rise in the
-// order of the layout, from a random start.
+// order of the layout, from a random start. All units that share a floating address listen
+// at the port of the first of them, which is also the port of that address.
 func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoint, *launch.Ports, error) {
 	var names []string
 	var listeners []lab.UnitSpec // in the order of names
@@ -137,7 +138,7 @@ func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoi
 	endpoints := map[string]lab.Endpoint{}
 	for n, name := range names {
 		spec, port := listeners[n], strconv.Itoa(ports.Numbers[n])
-		if spec.Floats != "" && name == spec.Name { // its further ports are its own
+		if spec.Floats != "" && name == spec.Name { // the unit's further ports are not shared
 			if shared, exists := endpoints[spec.Floats]; exists {
 				_, port, _ = net.SplitHostPort(shared.Dial) // made below, so it is valid
 			} else {

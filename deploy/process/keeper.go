@@ -80,7 +80,7 @@ func (k Kept) start() (*exec.Cmd, error) {
 	if !k.Unprivileged {
 		return program, program.Start()
 	}
-	unprivileged(program.SysProcAttr)
+	dropPrivileges(program.SysProcAttr)
 	err := program.Start()
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) {
 		program = k.command()
@@ -97,14 +97,13 @@ func (k Kept) command() *exec.Cmd {
 	return program
 }
 
-// unprivileged lets a child run without root's privileges even if we are root:
+// dropPrivileges lets a child run without root's privileges even if we are root:
 // PostgreSQL refuses root, and no server needs it. The child is in a user namespace
 // that maps our user to another number, so it owns our files without a change of
-// their owner, and may enter folders that are closed to other users. It also has a
-// namespace for shared memory (IPC), which the kernel removes with its last process,
-// and so what a killed server leaves there; other users than root can make that
-// only with a user namespace.
-func unprivileged(attributes *syscall.SysProcAttr) {
+// their owner, and may enter folders that are closed to other users. It is also in an
+// IPC namespace, which the kernel removes with its last process, and with it the shared
+// memory that a killed server leaves. Without root only a user namespace lets us make one.
+func dropPrivileges(attributes *syscall.SysProcAttr) {
 	const inside = 1000 // any number except root's 0
 	attributes.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWIPC
 	attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Geteuid(), Size: 1}}
@@ -186,15 +185,15 @@ func (k *keeper) signalUntilEmpty(
 		if err := signalBelow(signal); err != nil {
 			return false, err
 		}
-		if k.isEmpty(wait) {
+		if k.awaitEmpty(wait) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// isEmpty waits until no process is left, for at most a time, and reports whether that is so.
-func (k *keeper) isEmpty(within time.Duration) bool {
+// awaitEmpty waits until no process is left, or the time is over, and reports whether none is left.
+func (k *keeper) awaitEmpty(within time.Duration) bool {
 	select {
 	case <-k.empty:
 		return true

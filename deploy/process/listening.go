@@ -15,9 +15,10 @@ func listens(pid int) bool {
 	if len(own) == 0 {
 		return false
 	}
-	for table, inode := range map[string]int{"tcp": 9, "tcp6": 9, "unix": 6} { // the column of the inode
+	inodeColumns := map[string]int{"tcp": 9, "tcp6": 9, "unix": 6}
+	for table, column := range inodeColumns {
 		for _, socket := range Listeners(pid, table) {
-			if own[socket[inode]] {
+			if own[socket[column]] {
 				return true
 			}
 		}

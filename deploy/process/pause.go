@@ -53,11 +53,12 @@ func (u *unit) among(all []entry) []int {
 	return []int{u.command.Process.Pid}
 }
 
-// signalUntil signals the living processes that which selects until each is done, or the
-// time is over. It returns their process IDs, and those of processes that are not done. It
-// repeats the signal, because processes may start others meanwhile.
+// signalUntil signals some of the living processes until each of them is done, or the time
+// is over. choose returns them, given all processes. signalUntil returns their process IDs,
+// and of these the ones that are not done. It repeats the signal, because processes may
+// start others meanwhile.
 func signalUntil(
-	which func([]entry) []int, signal syscall.Signal, done func(entry) bool, patience time.Duration,
+	choose func(all []entry) []int, signal syscall.Signal, done func(entry) bool, patience time.Duration,
 ) (living, waiting []int, err error) {
 	wait := time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(wait) {
@@ -66,7 +67,7 @@ func signalUntil(
 		if err != nil {
 			return nil, nil, err
 		}
-		pids := which(all)
+		pids := choose(all)
 		living, waiting = nil, nil
 		for _, p := range all {
 			if p.zombie || !slices.Contains(pids, p.pid) {

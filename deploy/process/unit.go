@@ -139,5 +139,6 @@ func (d *deployment) supervise(u *unit, events io.Reader) {
 		u.output.Ended(ended, outOfMemory)
 		return
 	}
-	d.JudgeProcess(u.Unit, ended, outOfMemory, "here: remove them with: cleave clean")
+	const left = "here: remove them with: cleave clean" // the place of processes that a keeper may leave
+	d.JudgeProcess(u.Unit, ended, outOfMemory, left)
 }
