@@ -115,9 +115,9 @@ func (m *selfMetering) Resume(unit lab.Unit) error {
 		return nil
 	}
 	return m.askBetweenMarks(unit.Name, func(_ int, answer *lab.UsageAnswer) {
-		life := m.former[unit.Name]
-		life.began.MemoryBytes, life.away = answer.MemoryBytes, false
-		m.former[unit.Name] = life
+		before := m.former[unit.Name]
+		before.began.MemoryBytes, before.away = answer.MemoryBytes, false
+		m.former[unit.Name] = before
 	})
 }
 
@@ -130,7 +130,7 @@ func (m *selfMetering) used(i int, answer *lab.UsageAnswer) lab.Usage {
 	if before.away {
 		return before.used
 	}
-	return lives(before.used, between(before.began, answer))
+	return sumOfLives(before.used, between(before.began, answer))
 }
 
 // askBetweenMarks asks a unit between the two marks, unless it is foreign, and calls note with its index and
@@ -224,9 +224,9 @@ func Unmetered(why string) lab.Usage {
 	return used
 }
 
-// lives returns the usage of a unit in two lives, one after the other: the present one has the threads and
-// the memory at the marks, and peaks are those of the larger life.
-func lives(former, present lab.Usage) lab.Usage {
+// sumOfLives returns the usage of a unit in two lives, one after the other. Threads and mean memory are those
+// of the present life, and peaks those of the larger one.
+func sumOfLives(former, present lab.Usage) lab.Usage {
 	both := Plus(former, present)
 	both.Units, both.Threads, both.MeanMemoryBytes = 1, present.Threads, present.MeanMemoryBytes
 	both.PeakMemoryBytes = max(former.PeakMemoryBytes, present.PeakMemoryBytes)
