@@ -165,8 +165,8 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 	}
 }
 
-// shared returns what is the same for all pods of the trial. For one unit, trialOf returns it with the
-// addresses of the relays that delay its links.
+// shared returns what is the same for all pods of the trial. trialOf returns it for one unit, which calls the
+// units of its own node without the relays of delayed links.
 func (d *deployment) shared() containers.Trial {
 	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.Endpoints,
 		Binds: true, VolumesInDir: d.cluster.private != nil, Apart: d.cluster.private == nil}
