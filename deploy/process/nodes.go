@@ -128,7 +128,8 @@ func (d *deployment) nodes() fleet.Nodes[*unit] {
 	}
 }
 
-// seenBy returns the endpoints at which a unit calls the others.
+// seenBy returns the endpoints at which a unit calls the others: those on its own node at the addresses at
+// which they listen, without the relay of a delayed link.
 func (d *deployment) seenBy(spec lab.UnitSpec) map[string]lab.Endpoint {
 	return d.Wanted.SeenBy(spec, d.Endpoints, func(unit string) string { return d.Endpoints[unit].Bind })
 }
