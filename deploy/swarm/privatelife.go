@@ -100,7 +100,8 @@ func (l *privateLife) bind(ctx context.Context) error {
 	return launch.AwaitBound(ctx, l.service.HostPID(), cores)
 }
 
-// dial implements siteLife: it calls the control port that the unit's node publishes.
+// dial implements siteLife: it calls the control port that the unit's node publishes. The end of the log is
+// the sign that the program has ended.
 func (l *privateLife) dial(ctx context.Context) (net.Conn, error) {
 	control := strconv.Itoa(l.trial.ports[l.service.Spec.Name][0])
 	return fleet.Dial(ctx, l.followed, net.JoinHostPort(l.node.Address, control), l.service.token)
