@@ -25,6 +25,7 @@ func (p *testPlan) variables(root *element) {
 		}
 		switch e.class {
 		case "TestPlan":
+			// The variables may be in Arguments.arguments, or directly in the setting.
 			p.userDefined(e.find("TestPlan.user_defined_variables").collection("Arguments.arguments"))
 			p.userDefined(e.collection("TestPlan.user_defined_variables"))
 		case "Arguments":

@@ -65,8 +65,9 @@ func (p *testPlan) sampler(e *element) {
 	scope := e.scope()
 	before, throttles := p.pause(scope)
 	if e.class == "TestAction" {
+		const pause = "1"
 		e.text("ActionProcessor.target") // marks the setting as used: it is for stops
-		if e.text("ActionProcessor.action") != "1" {
+		if e.text("ActionProcessor.action") != pause {
 			p.skip(e, "stopping or skipping from within a flow has no counterpart")
 			return
 		}
@@ -103,8 +104,8 @@ func (p *testPlan) sampler(e *element) {
 	p.group.timers = append(p.group.timers, throttles...)
 }
 
-// scope returns the elements that apply to a sampler, from the outside in: those beside it, those beside
-// the elements that contain it, and those below it.
+// scope returns the elements that apply to a sampler, from the outside in: those beside the elements that
+// contain it, those beside it, and those below it.
 func (e *element) scope() []*element {
 	var applies []*element
 	if e.parent != nil {
@@ -171,7 +172,7 @@ func (p *testPlan) address(e *element, settings []*element) (path string, ok boo
 		server[i] = strings.TrimSpace(text)
 	}
 	path = p.resolve(e, setting(settings, "HTTPSampler.path"))
-	at, valid := "", true // empty if the server is not known
+	at, valid := "", true // at stays empty if the server is not known
 	scheme, rest, isURL := strings.Cut(path, "://")
 	switch {
 	case isURL && (scheme == "http" || scheme == "https"):
@@ -186,8 +187,10 @@ func (p *testPlan) address(e *element, settings []*element) (path string, ok boo
 			p.skip(e, "its server is not one for HTTP: "+strings.Join(server[:], " "))
 			return "", false
 		}
-	case !p.acceptUnknownServer(e, settings):
-		return "", false
+	default:
+		if !p.acceptUnknownServer(e, settings) {
+			return "", false
+		}
 	}
 	path = "/" + strings.TrimPrefix(path, "/")
 	if p.counts == nil && at != p.target {

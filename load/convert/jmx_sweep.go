@@ -27,8 +27,9 @@ func (p *testPlan) sweep(e *element) {
 func (p *testPlan) sweepSetting(e *element, setting *property) {
 	value := strings.TrimSpace(setting.value)
 	neutral, known := neutralSettings()[setting.name]
-	if known && (neutral == anyValue || strings.EqualFold(neutral, value)) || setting.used ||
-		strings.Trim(value, ";") == "" || value == "false" {
+	isNeutral := known && (neutral == anyValue || strings.EqualFold(neutral, value))
+	isEmpty := strings.Trim(value, ";") == "" // extractors separate their default values by semicolons
+	if isNeutral || isEmpty || setting.used || value == "false" {
 		return
 	}
 	p.note(e.where(), setting.name+" = "+value, whyNotSetting(setting.name))

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 )
 
-// Limits of a test plan.
+// Limits of a test plan. Folders of Postman collections have the same maxDepth.
 const (
 	maxDepth = 200     // of nested XML elements
 	maxNodes = 500_000 // XML elements
@@ -160,7 +160,8 @@ func (e *element) adopt(tree *node) {
 }
 
 // newProperty reads both forms: <stringProp name="x">value</stringProp> and
-// <doubleProp><name>x</name><value>1.0</value></doubleProp>.
+// <doubleProp><name>x</name><value>1.0</value><savedValue>0.0</savedValue></doubleProp>. It ignores
+// savedValue.
 func newProperty(n *node) *property {
 	p := &property{kind: n.tag, name: n.attrs["name"], value: n.text.String()}
 	for _, kid := range n.kids {
@@ -189,7 +190,7 @@ func (e *element) where() string {
 // label returns the element's name, or its class if it has no name.
 func (e *element) label() string { return cmp.Or(e.name, e.class) }
 
-// find returns a property of a collection and marks it as used, or nil.
+// find returns the property of a name in p and marks it as used. It returns nil if there is none.
 func (p *property) find(name string) *property {
 	if p == nil {
 		return nil
@@ -214,7 +215,7 @@ func (p *property) text(name string) string {
 // truth reports whether a property is true.
 func (p *property) truth(name string) bool { return strings.TrimSpace(p.text(name)) == "true" }
 
-// collection returns the properties in a property, which it marks as used.
+// collection finds the property of a name, marks it as used, and returns the properties in it.
 func (p *property) collection(name string) []*property {
 	if found := p.find(name); found != nil {
 		return found.sub

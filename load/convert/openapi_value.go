@@ -85,8 +85,8 @@ func ownValue(s *openapi3.Schema) (any, bool) {
 	return nil, false
 }
 
-// unquoted returns a number of the description as a text if the schema expects a text: YAML authors often
-// leave out the quotes. It returns all other values unchanged.
+// unquoted turns a number of the description, which is a text with numberMark, into a plain text if the
+// schema expects a text: YAML authors often leave out the quotes. It returns all other values unchanged.
 func unquoted(s *openapi3.Schema, value any) any {
 	text, _ := value.(string)
 	number, marked := markedNumber(text)
@@ -262,17 +262,17 @@ func number(s *openapi3.Schema, label string) (any, string) {
 	low, high := bounds(s, step)
 	excluded := step == 0 && (s.ExclusiveMin.IsTrue() || s.ExclusiveMax.IsTrue() ||
 		s.ExclusiveMin.Value != nil || s.ExclusiveMax.Value != nil) // excluded bounds were not moved by a step
-	if excluded && s.Min == nil && s.ExclusiveMin.Value == nil {
+	if excluded && s.Min == nil && s.ExclusiveMin.Value == nil { // low may be the excluded upper bound
 		low = min(low, high-1)
 	}
-	middle := low + (high-low)/2
+	chosen := low + (high-low)/2 // the middle is within excluded bounds
 	if step > 0 {
-		middle = math.Ceil(low/step) * step
+		chosen = math.Ceil(low/step) * step
 	}
-	if low > high || low == high && excluded || middle > high || math.IsInf(middle, 0) || math.IsNaN(middle) {
+	if low > high || low == high && excluded || chosen > high || math.IsInf(chosen, 0) || math.IsNaN(chosen) {
 		return nil, fmt.Sprintf("%s has no number between %g and %g", label, low, high)
 	}
-	return middle, ""
+	return chosen, ""
 }
 
 // text returns a string by its format, its length or its name.

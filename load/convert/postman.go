@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// requests is the conversion of a Postman collection in progress.
-type requests struct {
+// postmanCollection is a Postman collection that is being converted.
+type postmanCollection struct {
 	*draft
 	variables map[string]string
 	unknown   string // the server that the user has to name, as the collection writes it
@@ -30,7 +30,7 @@ func (d *draft) postman(data []byte, options Options) error {
 	if err != nil {
 		return fmt.Errorf("read the collection: %w", err)
 	}
-	c := &requests{draft: d, variables: map[string]string{}}
+	c := &postmanCollection{draft: d, variables: map[string]string{}}
 	for _, v := range root.Get("variable").Array() {
 		if v.Get("type").String() != "secret" && !v.Get("disabled").Bool() {
 			c.variables[cmp.Or(v.Get("key").String(), v.Get("id").String())] = v.Get("value").String()
@@ -46,7 +46,7 @@ func (d *draft) postman(data []byte, options Options) error {
 }
 
 // items converts the items of a folder. auth is the authorization of its parents.
-func (c *requests) items(folder gjson.Result, path []string, auth gjson.Result) {
+func (c *postmanCollection) items(folder gjson.Result, path []string, auth gjson.Result) {
 	if own := folder.Get("auth"); own.IsObject() {
 		auth = own
 	}
@@ -67,7 +67,7 @@ func (c *requests) items(folder gjson.Result, path []string, auth gjson.Result) 
 }
 
 // scripts lists the scripts of a request, a folder or the collection.
-func (c *requests) scripts(where string, of gjson.Result) {
+func (c *postmanCollection) scripts(where string, of gjson.Result) {
 	for _, event := range of.Get("event").Array() {
 		if lines := event.Get("script.exec"); strings.TrimSpace(strings.Trim(lines.Raw, `[]" ,`)) != "" {
 			c.note(where, "script "+event.Get("listen").String(),
@@ -77,7 +77,7 @@ func (c *requests) scripts(where string, of gjson.Result) {
 }
 
 // request converts one request. auth is the authorization of its folder.
-func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
+func (c *postmanCollection) request(where, name string, of, answers, auth gjson.Result) {
 	r := &recorded{where: where, name: name, method: cmp.Or(of.Get("method").String(), "GET")}
 	if own := of.Get("auth"); own.IsObject() {
 		auth = own
@@ -98,35 +98,35 @@ func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
 
 // address returns the URL of a request with its variables resolved. If the server is a variable that the
 // collection does not set, the URL goes to unknownTarget.
-func (c *requests) address(where string, of gjson.Result) string {
-	at := of.Get("url")
-	raw := at.Get("raw").String()
+func (c *postmanCollection) address(where string, of gjson.Result) string {
+	parts := of.Get("url")
+	raw := parts.Get("raw").String()
 	switch {
 	case of.Type == gjson.String: // the request consists of a URL only
 		raw = of.String()
-	case at.Type == gjson.String:
-		raw = at.String()
+	case parts.Type == gjson.String:
+		raw = parts.String()
 	case raw == "":
-		if protocol := at.Get("protocol").String(); protocol != "" {
+		if protocol := parts.Get("protocol").String(); protocol != "" {
 			raw = protocol + "://"
 		}
-		raw += joined(at.Get("host"), ".")
-		if port := at.Get("port").String(); port != "" {
+		raw += joined(parts.Get("host"), ".")
+		if port := parts.Get("port").String(); port != "" {
 			raw += ":" + port
 		}
-		raw += "/" + joined(at.Get("path"), "/")
+		raw += "/" + joined(parts.Get("path"), "/")
 	}
 	raw, query, asks := strings.Cut(raw, "?")
-	for _, v := range at.Get("variable").Array() { // such as :id in the path
+	for _, v := range parts.Get("variable").Array() { // such as :id in the path
 		name := cmp.Or(v.Get("key").String(), v.Get("id").String())
 		if name == "" {
 			continue
 		}
 		value := restoreReferences(url.PathEscape(c.text(where, v.Get("value").String())))
-		at := regexp.MustCompile(regexp.QuoteMeta(":"+name) + `(/|$)`)
-		raw = at.ReplaceAllString(raw, strings.ReplaceAll(value, "$", "$$")+"$1")
+		segment := regexp.MustCompile(regexp.QuoteMeta(":"+name) + `(/|$)`)
+		raw = segment.ReplaceAllString(raw, strings.ReplaceAll(value, "$", "$$")+"$1")
 	}
-	if list := at.Get("query"); list.IsArray() {
+	if list := parts.Get("query"); list.IsArray() {
 		var fields []string
 		for _, q := range c.enabled(where, "query", list) {
 			fields = append(fields, q.name+"="+q.value)
@@ -165,7 +165,7 @@ func joined(parts gjson.Result, by string) string {
 
 // enabled returns the fields of a list that are not disabled, and lists the others. Headers may also be a
 // text of lines.
-func (c *requests) enabled(where, kind string, list gjson.Result) []field {
+func (c *postmanCollection) enabled(where, kind string, list gjson.Result) []field {
 	var all []field
 	for line := range strings.Lines(list.Str) {
 		if name, value, found := strings.Cut(line, ":"); found {
@@ -183,7 +183,7 @@ func (c *requests) enabled(where, kind string, list gjson.Result) []field {
 }
 
 // body sets the body of a request, or returns the reason why it cannot be sent.
-func (c *requests) body(where string, r *recorded, of gjson.Result) string {
+func (c *postmanCollection) body(where string, r *recorded, of gjson.Result) string {
 	switch mode := of.Get("mode").String(); {
 	case of.Get("disabled").Bool() || mode == "":
 	case mode == "raw":
@@ -210,8 +210,8 @@ func (c *requests) body(where string, r *recorded, of gjson.Result) string {
 	return ""
 }
 
-// authorize adds the header or parameter that Postman sends for an authorization.
-func (c *requests) authorize(where string, r *recorded, auth gjson.Result) {
+// authorize adds the header that Postman sends for an authorization, or a note if it cannot.
+func (c *postmanCollection) authorize(where string, r *recorded, auth gjson.Result) {
 	kind := auth.Get("type").String()
 	values := map[string]string{}
 	list := auth.Get(kind)
@@ -241,7 +241,7 @@ var variable = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
 // text resolves the variables in a text. Variables of the collection become their values, Postman's
 // dynamic variables become generated values, and all others become variables of the environment of the
 // load.
-func (c *requests) text(where, text string) string {
+func (c *postmanCollection) text(where, text string) string {
 	room := maxText
 	return c.expand(where, text, 0, &room)
 }
@@ -249,7 +249,7 @@ func (c *requests) text(where, text string) string {
 // expand replaces the variables of a text, which is itself the value of depth nested variables. room is the
 // number of bytes that values may still add to the outermost text: variables that hold many others could
 // multiply without end.
-func (c *requests) expand(where, text string, depth int, room *int) string {
+func (c *postmanCollection) expand(where, text string, depth int, room *int) string {
 	return variable.ReplaceAllStringFunc(text, func(match string) string {
 		name := variable.FindStringSubmatch(match)[1]
 		value, known := c.variables[name]
