@@ -26,8 +26,8 @@ type flow struct {
 	// values and rows are drawn when the flow begins.
 	values []int // indices in Plan.values
 	rows   []rowUse
-	// forgets are the slots of extractions, which a new flow clears: values of an earlier flow must not be
-	// noted.
+	// forgets are the slots of extractions. A new flow clears them, so that its notes hold no values of an
+	// earlier flow.
 	forgets []int
 }
 
@@ -60,10 +60,10 @@ type step struct {
 	// sized: the request has a header Content-Length.
 	sized   bool
 	oracle  oracle.Oracle
-	echoes  []echo
+	echoes  []echo             // expectations with values of the session, which the oracle cannot judge
 	check   func(Answer) error // in Go, in addition to the oracle; nil: none
 	extract []extraction
-	notes   []note
+	notes   []note // values that the list of operations shows
 	think   time.Duration
 	// needsHeader and needsBody say which parts of the answer to keep; readsCookies is one of the reasons.
 	needsHeader, needsBody, readsCookies bool
