@@ -26,8 +26,8 @@ func oneRequest(
 // fetchProof reads a proof of consent from its address only. It always checks the certificate, even if
 // the load does not.
 func (t *Trial) fetchProof(ctx context.Context, p consent.Proof) (text []byte, err error) {
-	const patience = 5 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	const timeout = 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	client := oneRequest(&tls.Config{ServerName: p.Host, RootCAs: t.roots, MinVersion: tls.VersionTLS12},
 		func(ctx context.Context, network, _ string) (net.Conn, error) {

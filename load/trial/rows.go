@@ -17,7 +17,7 @@ import (
 type rowMaker struct {
 	operations []string
 	urls       []string // by operation
-	active     int
+	active     int      // users or connections, see record.Row
 	grpc       bool
 }
 
@@ -61,9 +61,11 @@ func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
 	if s.FirstByte > s.Intended {
 		r.FirstByte = s.FirstByte - s.Intended
 	}
+	// Status 0 is OK in gRPC; the outcome tells whether it was received.
+	answered := s.Status != 0 || m.grpc && (s.Outcome == record.OK || s.Outcome == record.Failed)
 	switch {
-	case s.Status == 0 && !(m.grpc && (s.Outcome == record.OK || s.Outcome == record.Failed)):
-		r.Status, r.Message = "", s.Outcome.String() // there is no answer
+	case !answered:
+		r.Status, r.Message = "", s.Outcome.String()
 	case m.grpc:
 		r.Status, r.Message = strconv.Itoa(int(s.Status)), codes.Code(s.Status).String()
 	default:

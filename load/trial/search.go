@@ -83,7 +83,7 @@ func (t *Trial) Search(ctx context.Context, c CapacitySearch) (Outcome, error) {
 	}
 	var best Outcome
 	bestRate, seed := 0.0, t.spec.Scenario.Seed
-	// prober returns a prober of trials of a share of the length, each of which it passes to keep.
+	// prober returns a prober whose trials last a share of the load's duration. keep gets every outcome.
 	prober := func(share float64, keep func(Outcome, *record.Probe)) search.Prober {
 		return func(ctx context.Context, rate float64) (record.Probe, error) {
 			seed++ // each trial has other arrivals
@@ -104,7 +104,8 @@ func (t *Trial) Search(ctx context.Context, c CapacitySearch) (Outcome, error) {
 		Resolution: c.Resolution, Votes: c.Votes}
 	if c.Confirm && search.ShortShare*t.model.duration.Seconds() >= shortest.Seconds() {
 		options.Short = prober(search.ShortShare, func(outcome Outcome, probe *record.Probe) {
-			if probe.Short = true; best.Results == nil { // keep it in case no better one comes
+			probe.Short = true
+			if best.Results == nil { // keep it in case no better one comes
 				best = outcome
 			}
 		})
@@ -261,10 +262,10 @@ const harmless = 0.05
 
 // mayHaveChanged reports whether a client at its limit may have changed the verdict of a trial. A client
 // that sends late makes response times longer, since they run from the time at which an operation was
-// due. So a trial that passed in spite of that has passed. A trial that failed has failed if its times
-// would be too long even without the longest delay of the client, or if the client sent 99 % of the
-// operations with a harmless delay. This is not true for conditions on service times or late operations,
-// nor for a client that lacked processors or files.
+// due. So the verdict of a trial that passed stands. That of a trial that failed stands if its times would
+// be too long even without the longest delay of the client, or if the client sent 99 % of the operations
+// with a harmless delay. This is not true for conditions on service times or late operations, nor for a
+// client that lacked processors or files.
 func (c *CapacitySearch) mayHaveChanged(o *Outcome, settled time.Duration) bool {
 	s := o.Summary
 	dependsOnSends := slices.ContainsFunc(c.Objective.Terms,

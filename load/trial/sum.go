@@ -83,7 +83,7 @@ func addSkipped(s *record.Summary, byOperation []int64) {
 	}
 }
 
-// noteReport adds notes about the rest of the engine's report.
+// noteReport adds the rest of the engine's report: why the load ended early, and notes.
 func noteReport(s *record.Summary, r *engine.Report) {
 	s.Aborted = r.Stopped
 	note := func(n int64, format string) {
