@@ -146,7 +146,7 @@ func (l *loop) enlist(c *conn) {
 	l.newest = c
 }
 
-// delist removes an operation from that list.
+// delist removes the operation of a connection from the list in the order of sending.
 func (l *loop) delist(c *conn) {
 	if c.older != nil {
 		c.older.newer = c.newer

@@ -12,7 +12,7 @@ import (
 func (l *loop) play() error {
 	l.end = min(l.config.Pacing.Slot(l.config.Duration), l.until)
 	l.sending = true
-	for end := l.end; ; {
+	for end := l.end; ; { // of sending, then of the wait for operations in flight
 		if enough := l.config.Enough; l.sending && enough != nil && enough.Load() {
 			end = min(end, l.now)
 			l.config.Duration = min(l.config.Duration, end)
@@ -80,6 +80,7 @@ func (l *loop) dispatch() {
 		if fresh {
 			l.now = l.clock() // sending has taken time
 		}
+		// For a while, an open loop still begins what was due before its end.
 		if l.now >= l.end && (l.config.Open == nil || l.now >= min(entered+overtime, l.until)) {
 			return
 		}
@@ -121,7 +122,7 @@ func (l *loop) beginFlow() {
 	due, _ := l.source.peek()
 	c := l.source.take()
 	if c == nil {
-		c = l.free()
+		c = l.takeSlot()
 	}
 	if l.limit.From() > l.config.Pacing.Slot(due) {
 		l.report.HeldBack++
@@ -132,9 +133,9 @@ func (l *loop) beginFlow() {
 	l.begin(c, due)
 }
 
-// free takes a slot from the pool: the idle connection that was used last, whose memory is still in the
+// takeSlot takes a slot from the pool: the idle connection that was used last, whose memory is still in the
 // cache, or else an empty slot.
-func (l *loop) free() *conn {
+func (l *loop) takeSlot() *conn {
 	from := &l.idle
 	if len(*from) == 0 {
 		from = &l.vacant

@@ -54,7 +54,7 @@ func newUsers(u Users, end time.Duration, conns []conn) *users {
 		due := u.Begins(k)
 		s.due = append(s.due, Entry[*conn]{due, &conns[k]})
 		if due < end {
-			s.active -= due
+			s.active -= due // the end of the user's last operation is added later
 		}
 	}
 	return s

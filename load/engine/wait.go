@@ -21,6 +21,7 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 		due -= Guard
 	}
 	if known && l.stamped && due-l.now <= time.Duration(maxWait)*time.Millisecond {
+		// The kernel notes when answers come, so they can wait for the next send.
 		if l.inFlight > 0 { // an answer may be followed by the next step of its flow
 			due = min(due, l.config.Pacing.Slot(l.now+1))
 		}
