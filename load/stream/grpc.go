@@ -218,12 +218,12 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 		x.fail(record.OtherError, err.Error())
 		return
 	}
-	header, body := x.session.Needs()
+	needsHeader, needsBody := x.session.Needs()
 	var answered atomic.Bool
-	var before, behind metadata.MD // headers and trailers of the answer
+	var header, trailer metadata.MD // of the answer
 	options := []grpc.CallOption{grpc.ForceCodecV2(plainCodec{})}
-	if header {
-		options = append(options, grpc.Header(&before), grpc.Trailer(&behind))
+	if needsHeader {
+		options = append(options, grpc.Header(&header), grpc.Trailer(&trailer))
 	}
 	ctx = context.WithValue(metadata.NewOutgoingContext(ctx, md), trailerKey{}, &answered)
 	x.written, x.sent = int64(len(message)), x.clock()
@@ -233,8 +233,8 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 		x.fail(outcomeOfGRPC(err, w), statusError{status.Convert(err)}.Error())
 		return
 	}
-	x.answer.Status, x.answer.Header = int(status.Code(err)), append(lines(before), lines(behind)...)
-	if err == nil && body {
+	x.answer.Status, x.answer.Header = int(status.Code(err)), append(lines(header), lines(trailer)...)
+	if err == nil && needsBody {
 		if x.answer.Body, err = method.decode(x.body); err != nil {
 			x.fail(record.Malformed, err.Error())
 		}

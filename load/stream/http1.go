@@ -33,8 +33,8 @@ type http1Link struct {
 	aborted bool
 
 	raw    syscall.RawConn
-	polled [1]unix.PollFd
-	closed bool // result of poll: the server has closed the connection
+	polled [1]unix.PollFd // asks stale's poll for the server's end of the connection
+	closed bool           // result of that poll: the server has closed the connection
 }
 
 // isUsable reports whether the connection is open on both sides: servers close idle ones.

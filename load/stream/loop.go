@@ -87,7 +87,8 @@ func (l *loop) await(w *worker) bool {
 		return true
 	}
 	l.idle = append(l.idle, w)
-	if !ok && len(l.idle) == l.config.workers() || ok && at < l.nextTurn {
+	isDone := !ok && len(l.idle) == l.config.workers() // the next turn ends the load
+	if isDone || ok && at < l.nextTurn {
 		l.waiter.nudge()
 	}
 	l.mu.Unlock()
@@ -200,7 +201,7 @@ func (l *loop) stop() {
 }
 
 // sample appends the number of flows that have ended or think to endedAt, once for each interval that has
-// passed. The caller holds mu.
+// passed, and lets the recorder pass on its results when they are due. The caller holds mu.
 func (l *loop) sample(now time.Duration) {
 	for now >= time.Duration(len(l.endedAt)+1)*engine.EndedEvery && now < l.end+engine.EndedEvery {
 		l.endedAt = append(l.endedAt, l.ended.Load())

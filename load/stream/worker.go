@@ -164,6 +164,7 @@ func (w *worker) send() (connected time.Duration) {
 			connected = w.free - x.sent
 		}
 		w.link.exchange(w.loop.ctx, x)
+		// The second attempt has to connect: usable is false then, so there is no third.
 		if !usable || !x.unanswered || !w.session.Repeatable() || !w.loop.permits() {
 			return connected
 		}
