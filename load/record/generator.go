@@ -57,14 +57,14 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, m
 	if busy := CPULimit(s.Generator.CPUSeconds, cores, elapsed); busy != "" {
 		by = append(by, busy)
 	}
-	if lag := s.SendLateness.P99; lag != nil {
-		limit := (maxLag + pacing).Seconds()
-		if s.ResponseTime.P50 != nil {
-			limit = max(limit, maxLagShare**s.ResponseTime.P50)
+	if s.SendLateness.P99 != nil {
+		lag, limit := *s.SendLateness.P99, (maxLag + pacing).Seconds()
+		if median := s.ResponseTime.P50; median != nil {
+			limit = max(limit, maxLagShare*(*median))
 		}
-		sent := fmt.Sprintf("it sent 1 %% of the operations %.3g ms late or more, of its own fault", 1e3**lag)
+		sent := fmt.Sprintf("it sent 1 %% of the operations %.3g ms late or more, of its own fault", 1e3*lag)
 		switch {
-		case *lag < limit:
+		case lag < limit:
 		case len(moved) == 0:
 			s.Notes = append(s.Notes, "the client: "+sent+", which could not move the figures far")
 		default:
@@ -107,7 +107,7 @@ const (
 // operation took very long.
 func (s *Summary) Stall() string {
 	longest, p99 := s.ServiceTime.Max, s.ServiceTime.P99
-	if s.Closed == nil || longest == nil || *longest <= stallOfP99**p99 ||
+	if s.Closed == nil || longest == nil || *longest <= stallOfP99*(*p99) ||
 		*longest <= stallOfDuration*s.Duration {
 		return ""
 	}

@@ -88,7 +88,7 @@ func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10)
 }
 
-// csvText changes a text of an answer that a spreadsheet would take for a formula.
+// csvText puts an apostrophe before a text that a spreadsheet would take for a formula.
 func csvText(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s

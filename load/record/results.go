@@ -40,7 +40,7 @@ const (
 // All stands for all operations, in place of the index of one.
 const All = -1
 
-// Options of recording. Results that are to be merged must have the same options.
+// Options of recording. Results that are to be merged must have the same operations.
 type Options struct {
 	// Operations are the names of the operations; samples carry their index.
 	Operations []string

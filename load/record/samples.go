@@ -27,7 +27,7 @@ func (s *ErrorSamples) Add(status int, body []byte) {
 	}
 }
 
-// Merge adds other samples to a copy of the map, which the reports that s was copied from still share.
+// Merge adds other samples. It copies the map first, because the report that s was copied from shares it.
 func (s *ErrorSamples) Merge(other ErrorSamples) {
 	*s = maps.Clone(*s)
 	for status, texts := range other {
