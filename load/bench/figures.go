@@ -106,7 +106,8 @@ func goals() map[string]figures.Goal {
 	}
 }
 
-// comparisons returns the pairs of figure and tool whose ratio is a figure of its own.
+// comparisons returns the ratios that are figures of their own: a figure and its tool, and then those of the
+// divisor.
 func comparisons() [][4]string {
 	return [][4]string{
 		{"closed cpu", "cleave", "closed cpu", "wrk"}, {"closed cpu", "cleave", "closed cpu", "floor"},

@@ -56,7 +56,7 @@ type Conn struct {
 	lastData  time.Time // when data came last
 	pinged    bool      // a ping was sent since then
 
-	reader
+	reader // state of the reading goroutine
 }
 
 // Open starts HTTP/2 on a connection, which it then owns, and waits for the server's settings, which limit
