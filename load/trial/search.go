@@ -81,8 +81,7 @@ func (t *Trial) Search(ctx context.Context, c CapacitySearch) (Outcome, error) {
 			return at.playUntilLost(ctx, c.Hooks, c.Objective)
 		}
 	}
-	var best Outcome
-	bestRate, seed := 0.0, t.spec.Scenario.Seed
+	best, bestRate, seed := Outcome{}, 0.0, t.spec.Scenario.Seed
 	// prober returns a prober whose trials last a share of the load's duration. keep gets every outcome.
 	prober := func(share float64, keep func(Outcome, *record.Probe)) search.Prober {
 		return func(ctx context.Context, rate float64) (record.Probe, error) {
@@ -210,7 +209,8 @@ func threeDigits(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-// missed returns the conditions of the objective that a trial missed.
+// missed returns the reasons why a trial fails: the conditions of the objective that it missed, a growing
+// backlog, and work that went on for too long after the last answer.
 func (c *CapacitySearch) missed(o *Outcome, settled time.Duration) []string {
 	_, reasons := c.Objective.Judge(&o.Summary)
 	if g := o.Backlog; g.Grows {
