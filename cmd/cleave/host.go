@@ -178,9 +178,9 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	found := diagnosis{Environment: meter.NewHost(version).Environment(),
 		Deployments: map[string]string{}, Leftovers: []string{}}
 	broken := missingPrograms()
-	containers := docker.Missing()
-	for deployment, missing := range map[string]error{lab.Process: broken, lab.DockerHost: containers,
-		lab.DockerBridge: containers, lab.SSH: ssh.Missing(), "compose": compose.Missing(),
+	dockerMissing := docker.Missing()
+	for deployment, missing := range map[string]error{lab.Process: broken, lab.DockerHost: dockerMissing,
+		lab.DockerBridge: dockerMissing, lab.SSH: ssh.Missing(), "compose": compose.Missing(),
 		lab.Kubernetes: privateMissing(usersCluster, kubernetes.Missing),
 		lab.Swarm:      privateMissing(usersSwarm, swarm.Missing)} {
 		found.Deployments[deployment] = ""

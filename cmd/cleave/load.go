@@ -82,7 +82,7 @@ func (a app) load(ctx context.Context, source string, flags *loadFlags) error {
 	}
 	outcome, played := run.play(ctx)
 	// Lists of operations are complete even if the load was interrupted: no operation so far is missing.
-	whole := outcome.Results != nil && (played == nil || ctx.Err() != nil)
+	complete := outcome.Results != nil && (played == nil || ctx.Err() != nil)
 	var limited *trial.ClientLimitError
 	var unreachable *engine.UnreachableError
 	switch {
@@ -92,12 +92,12 @@ func (a app) load(ctx context.Context, source string, flags *loadFlags) error {
 		played = withCode(exitLoadNotReached, "%w", played)
 	}
 	if outcome.Results == nil {
-		return errors.Join(played, flags.outputs.close(whole))
+		return errors.Join(played, flags.outputs.close(complete))
 	}
 	shown := a.textStream(isOutput(flags.outputs.json) || isOutput(flags.outputs.hgrm))
 	a.conceal(&outcome)
 	showLoad(shown, &outcome)
-	if err := errors.Join(played, flags.outputs.write(a, &outcome), flags.outputs.close(whole)); err != nil {
+	if err := errors.Join(played, flags.outputs.write(a, &outcome), flags.outputs.close(complete)); err != nil {
 		return err
 	}
 	return judgeLoad(&outcome.Summary, run.limit, flags.search)
@@ -148,9 +148,9 @@ func (a app) newLoadRun(ctx context.Context, source string, flags *loadFlags) (*
 		return run, err
 	}
 	// Agents ask for consent themselves, because the target may be another host there.
-	whole := run.spec
-	whole.Of = len(commands) // the limits of one process apply to the share of each agent
-	if _, err := whole.Check(); err != nil {
+	share := run.spec
+	share.Of = len(commands) // each agent sends one share, to which the limits of one process apply
+	if _, err := share.Check(); err != nil {
 		return nil, err
 	}
 	if run.trial, err = run.spec.Check(); err != nil {
@@ -272,7 +272,7 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 	r.spec.Load = trial.AtRate(scenario.Load{Duration: r.spec.Load.Duration, Arrivals: r.spec.Load.Arrivals},
 		rate)
 	r.spec.After = outcome.Progress
-	if r.group != nil { // the agents ask for consent, and begin every load
+	if r.group != nil { // the agents ask for consent and prepare each load
 		r.group.Job.Spec.Load = r.spec.Load
 		r.trial, err = r.spec.Check()
 		return err

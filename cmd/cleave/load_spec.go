@@ -175,17 +175,17 @@ const firstUsers = 8
 // command line replaces it; other flags change single values of it.
 func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	var l scenario.Load
-	chosen := f.rate+f.ramp+f.steps+f.spike+f.replay != "" || f.users != 0 // a load model
+	hasModel := f.rate+f.ramp+f.steps+f.spike+f.replay != "" || f.users != 0
 	if own != nil {
 		l = *own
-		if chosen {
+		if hasModel {
 			l = scenario.Load{Duration: own.Duration, Arrivals: own.Arrivals}
 			if f.users != 0 {
 				l.Arrivals = ""
 			}
 		}
 	}
-	if chosen {
+	if hasModel {
 		l.Rate, l.Users = f.rate, f.users
 	}
 	var mistakes []error
@@ -214,9 +214,9 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 		}
 	}
 	switch {
-	case chosen || own != nil:
+	case hasModel || own != nil:
 	case f.search:
-		// The search begins below the rate that they reach. Every loop of every agent has one at least.
+		// The search begins below the rate that these users reach. Each loop of each agent needs a user.
 		l.Users = max(firstUsers, f.agents*f.loops, len(f.agent)*f.loops)
 	case f.isSet("connections"):
 		l.Users = f.connections

@@ -159,8 +159,8 @@ func ownedSwarm(ctx context.Context, named *swarm.UserSwarm) ([]owned, error) {
 	return []owned{cluster}, err
 }
 
-// guard returns a guard that decides by the user's consent list. Without a list it allows only addresses of
-// Cleave.
+// guard returns a guard that decides by the user's consent list. Without a list it allows only the
+// addresses of hosts and clusters that Cleave makes.
 func (o owned) guard() (consent.Guard, error) {
 	guard := consent.Guard{
 		// The addresses of the hosts and clusters that Cleave makes (RFC 2544).

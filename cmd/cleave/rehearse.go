@@ -85,7 +85,7 @@ func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
 	if err != nil {
 		return lab.Plan{}, err
 	}
-	text, _ := modelText(path)
+	text, _ := modelText(path) // a model file, as readModel has checked
 	system, err := modelSystem[lab.Explainable](path, text, "rehearsed")
 	if err != nil {
 		return lab.Plan{}, err
