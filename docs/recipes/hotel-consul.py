@@ -1,4 +1,4 @@
-"""A stand-in of Consul for the hotel reservation: it says where the services are that have registered."""
+"""A stand-in for Consul in the hotel reservation: services register, and ask for the addresses of others."""
 
 import http.server, json, re, threading, urllib.parse
 

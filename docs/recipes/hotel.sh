@@ -35,7 +35,8 @@ trap 'chmod -R u+w "$folder"; rm -r "$folder"' EXIT # some copied files and fold
 # lacks IMAGE: succeeds if Docker has no such image.
 lacks() { ! docker image inspect "$1" >/dev/null 2>&1; }
 
-# make_image IMAGE BASE FOLDER LINE...: an image of a base with a folder, and with further lines.
+# make_image IMAGE BASE FOLDER LINE...: builds an image from BASE, with the content of FOLDER in its root.
+# The lines are further instructions of its Dockerfile.
 make_image() {
   printf '%s\n' "FROM $2" 'COPY . /' "${@:4}" >"$folder/Dockerfile"
   docker build --quiet --tag "$1" --file "$folder/Dockerfile" "$3"
