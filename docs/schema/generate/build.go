@@ -98,8 +98,8 @@ func (b *builder) word(t reflect.Type) object {
 	return b.define(t.Name(), func() object { return object{{"type", "string"}, {"enum", words}} })
 }
 
-// structure returns the schema of a structure: no other members than its fields,
-// and all of them unless they are left out when empty.
+// structure returns the schema of a structure. It allows no members but the fields. Only fields that are left
+// out when empty are optional.
 func (b *builder) structure(t reflect.Type) object {
 	var properties object
 	var required []string
@@ -146,7 +146,7 @@ func (b *builder) field(owner reflect.Type, f reflect.StructField, name string) 
 		return object{{"const", version}}
 	}
 	schema := b.of(f.Type)
-	if number(f.Type) && neverNegative(name) {
+	if isSignedNumber(f.Type) && neverNegative(name) {
 		schema = append(schema, member{"minimum", 0})
 	}
 	return schema
@@ -166,8 +166,8 @@ func versions() map[reflect.Type]string {
 	}
 }
 
-// number reports whether a type is a signed number.
-func number(t reflect.Type) bool {
+// isSignedNumber reports whether a type is a signed number.
+func isSignedNumber(t reflect.Type) bool {
 	return slices.Contains([]reflect.Kind{reflect.Int, reflect.Int64, reflect.Float64}, t.Kind())
 }
 

@@ -21,15 +21,15 @@ func withClaimKinds(schema string) (string, error) {
 		if t.Against {
 			needs = append(needs, `"against"`)
 		}
-		if t.Exponent {
+		if t.Exponent { // along a factor
 			needs = append(needs, `"factor"`)
 		}
 		if t.Range {
 			needs = append(needs, `"low"`, `"high"`)
 		}
 		kinds = append(kinds, fmt.Sprintf("%q", t.Kind))
-		rules = append(rules, fmt.Sprintf(`{"if": {"properties": {"kind": {"const": %q}}}, "then": {"required": [%s]}}`,
-			t.Kind, strings.Join(needs, ", ")))
+		const rule = `{"if": {"properties": {"kind": {"const": %q}}}, "then": {"required": [%s]}}`
+		rules = append(rules, fmt.Sprintf(rule, t.Kind, strings.Join(needs, ", ")))
 	}
 	const margin = "\n          "
 	// Matches the property claims up to the end of its list allOf. The parts in parentheses are kept; the
