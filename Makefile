@@ -50,7 +50,7 @@ $(WEB)/dist/report.js: $(WEB)/node_modules/.package-lock.json $(WEB)/vite.config
 	touch $@
 
 # The airline in Java and Node.js is built by Maven and npm, each into a folder that runs from anywhere.
-AIRLINE := $(patsubst scripts/airline-%.sh,%,$(wildcard scripts/airline-java.sh scripts/airline-node.sh))
+AIRLINE := java node
 
 .PHONY: airline
 airline: $(AIRLINE:%=bin/airline/%/run) ## build the airline in Java and Node.js into bin/airline (Maven, npm)
@@ -77,8 +77,8 @@ demo: build ## a shop as monolith, services and event-driven: what splitting it 
 demo-cluster: build ## a shop as monolith and services on a private Kubernetes (make kubernetes, first)
 	bin/cleave explain shop --from monolith --to sync --quick --deploy kubernetes
 
-# There is memory for Go's compiler, and for tests, to collect garbage less often: compiling takes a twelfth
-# less of the processors.
+# With GOGC=400 Go's compiler and the tests collect garbage less often: they take more memory, and compiling
+# takes a twelfth less CPU time.
 .PHONY: test
 test: export GOGC := 400
 test: ## run the tests that need no server, container or browser (minutes)
@@ -86,13 +86,13 @@ test: ## run the tests that need no server, container or browser (minutes)
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target web web-test modules
 	scripts/test.sh
 
-# Go fetches what it needs while npm does. What it cannot fetch the tests may not need.
+# Fetches Go's modules while npm fetches its packages. It ignores errors: the tests may not need the module.
 .PHONY: modules
 modules:
 	-@go mod download
 
-# Building the airline mostly waits: it goes beside the linters. What `make test` has run and nothing has
-# changed since, Go takes from its cache.
+# The build of the airline mostly waits, so it runs beside the linters. Go's cache has the results of tests
+# that `make test` has run, unless something has changed since.
 .PHONY: test-all
 test-all: export GOGC := 400
 test-all: ## install what is missing, then lint and run all tests but those of clusters (half an hour)
@@ -106,11 +106,13 @@ kubernetes: ## build Kubernetes for private clusters, once (minutes), and instal
 	@scripts/need.sh cluster
 	scripts/kubernetes.sh
 
-# What brings Kubernetes for the tests of clusters.
+# The command that builds Kubernetes for the tests of clusters. .ci/run sets it to false if its own build, in
+# the background, took too long.
 KUBERNETES = scripts/kubernetes.sh
 
-# Those of cmd run after the others, since they look for what is left on this host. The API and the private
-# clusters of Kubernetes come after the swarms, which take less than its pods.
+# tally runs the packages before and after `--` in parallel. The swarms take less time than the pods of
+# deploy/kubernetes, so the packages api and private are tested after them. The tests of cmd run last: they
+# look for leftovers on this host.
 .PHONY: test-cluster
 test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
@@ -139,7 +141,7 @@ kills: ## kill cleave at random moments and look what is left (KILLS=100, 30 min
 	CGO_ENABLED=0 CLEAVE_TESTS=all CLEAVE_KILLS=$(KILLS) go test -count=1 -timeout=3h -v \
 	  -run=TestKillsLeaveNothing ./cmd/cleave
 
-# Without C, as programs and most tests are compiled (internal/tally): what is compiled once serves all.
+# Without cgo, like the programs and most tests (internal/tally), so that packages are compiled only once.
 .PHONY: lint
 lint: export CGO_ENABLED := 0
 lint: $(TOOLS) web ## gofmt, vet, staticcheck, errcheck, prettier, tsc, shellcheck
