@@ -32,12 +32,15 @@ func Build(output string, flags []string, packages ...string) error {
 func Follow(packages ...string) error {
 	const foldersOfOurModule = "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"
 	folders, err := toolchain(append([]string{"list", "-deps", "-f", foldersOfOurModule}, packages...)...)
+	if err != nil {
+		return err
+	}
 	for folder := range strings.Lines(folders) {
-		if err == nil {
-			_, err = os.ReadDir(strings.TrimSuffix(folder, "\n"))
+		if _, err := os.ReadDir(strings.TrimSuffix(folder, "\n")); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // toolchain runs the go command and returns its standard output.
