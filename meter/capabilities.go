@@ -71,8 +71,8 @@ func (h *Host) pressure() lab.Fact {
 	return lab.Fact{Value: true}
 }
 
-// kernelFeature reports whether the running kernel has a feature. It only reads: the loaded modules, the
-// kernel's own configuration, the modules on disk.
+// kernelFeature reports whether the running kernel has a feature. It loads no module. It looks at the loaded
+// modules, the configuration of the kernel and the modules on disk.
 func (h *Host) kernelFeature(option, module string) lab.Fact {
 	if h.exists("/sys/module/" + module) {
 		return lab.Fact{Value: true}
@@ -175,7 +175,7 @@ func (h *Host) noLimit() lab.Fact {
 
 // cgroupMemory returns the lowest memory limit in the control groups of this process.
 func (h *Host) cgroupMemory() lab.Fact {
-	// Version 1 writes a number near the largest page count if there is no limit.
+	// Version 1 writes nearly 1 << 63 if there is no limit.
 	const none = int64(1) << 62
 	lowest := none
 	h.eachGroup("memory", func(dir string) {

@@ -133,9 +133,9 @@ func (c *container) accounts(s *scratch, sum *counters) error {
 		return err
 	}
 	// Version 1 counts in ticks, version 2 in microseconds.
-	file, user, system, tick := "cpuacct.stat", "user ", "system ", int64(1)
+	file, user, system, perTick := "cpuacct.stat", "user ", "system ", int64(1)
 	if c.group.version == 2 {
-		file, user, system, tick = "cpu.stat", "user_usec ", "system_usec ",
+		file, user, system, perTick = "cpu.stat", "user_usec ", "system_usec ",
 			nanosecondsPerTick/int64(time.Microsecond)
 	}
 	text, err := s.file(c.group.dir, file)
@@ -144,7 +144,7 @@ func (c *container) accounts(s *scratch, sum *counters) error {
 	}
 	inUser, _ := lineValue(text, user)
 	inSystem, _ := lineValue(text, system)
-	sum.stat.userTicks, sum.stat.systemTicks = inUser/tick, inSystem/tick
+	sum.stat.userTicks, sum.stat.systemTicks = inUser/perTick, inSystem/perTick
 	sum.processes = c.readProcesses(s, (*probe).name) // only counted: a container is one row
 	sum.received, sum.sent = c.root.network(s)
 	return nil

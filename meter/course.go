@@ -32,7 +32,7 @@ func (w *worker) follow(cpu []int64) {
 		return
 	}
 	c, at := &w.course, time.Since(w.marks[0].at)
-	if lasts := at - c.at; lasts < lastPoint || lasts < pointEvery && !w.complete() {
+	if passed := at - c.at; passed < lastPoint || passed < pointEvery && !w.complete() {
 		return
 	}
 	var used, memory int64

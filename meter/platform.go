@@ -129,9 +129,13 @@ func (p *probe) daemon(s *scratch) (name, file string) {
 	if err != nil || words[0] == "" {
 		return "unknown", ""
 	}
-	if len(words) > 1 && words[1] != "" && strings.Trim(words[1], "abcdefghijklmnopqrstuvwxyz-") == "" &&
-		words[1][0] != '-' {
+	if len(words) > 1 && isSubcommand(words[1]) {
 		name += " " + words[1]
 	}
 	return name, ""
+}
+
+// isSubcommand reports whether an argument consists of lower-case letters and hyphens, and is no flag.
+func isSubcommand(argument string) bool {
+	return argument != "" && argument[0] != '-' && strings.Trim(argument, "abcdefghijklmnopqrstuvwxyz-") == ""
 }
