@@ -156,7 +156,7 @@ func threadsOf(runtime, role string, all []lab.ThreadUse) threads {
 }
 
 // layerOfThread returns the layer of one of the JVM's own threads, or "" for a thread that runs Java. The
-// kernel keeps the first 15 characters of a name.
+// kernel keeps the first 15 characters of a name. Unlike in layerOf, any character may follow a prefix.
 func layerOfThread(name string) lab.Layer {
 	for _, r := range []rule{
 		{lab.LayerCompiler, []string{"C1 ", "C2 ", "JVMCI"}},
@@ -187,7 +187,7 @@ func divide(s samples, t threads, metered float64) map[lab.Layer]float64 {
 		weights += weight
 		native += s.native[layer]
 	}
-	inKernel := 0.0 // the share of native code's samples
+	inKernel := 0.0 // share of the samples in native code that were in the kernel
 	if native > 0 && t.user+t.system > 0 {
 		inKernel = min(1, t.system/(t.user+t.system)*weights/native)
 	}

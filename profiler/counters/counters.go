@@ -74,14 +74,16 @@ func (c *Counting) add(of lab.ThreadUse, events [2]event) error {
 	for _, entry := range entries {
 		thread, _ := strconv.Atoi(entry.Name()) // always a number: the kernel writes it
 		one := countedThread{of.Role, [2]int{closed, closed}}
-		for i := 0; i < len(events) && err == nil; i++ {
-			one.descriptors[i], err = events[i].open(thread)
+		var err error
+		for i, e := range events {
+			if one.descriptors[i], err = e.open(thread); err != nil {
+				break
+			}
 		}
 		c.threads = append(c.threads, one)
 		if err != nil && !errors.Is(err, unix.ESRCH) { // ESRCH: it has ended since it was listed
 			return err
 		}
-		err = nil
 	}
 	return nil
 }
