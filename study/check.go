@@ -58,7 +58,7 @@ func (f *File) checkSystem(r *yamlfile.Reader) {
 		r.Problem(f.lines[""], "the study needs points (or factors)")
 	}
 	seen := map[string]bool{}
-	checked := map[int][]string{} // factors by line: all points that factors cross into are at one line
+	checked := map[int][]string{} // factors by line: all points that the key factors makes have its line
 	for _, p := range f.Study.Points {
 		line := f.lines["points."+p.Name]
 		if seen[p.Name] {
@@ -168,10 +168,9 @@ func checkKnob(r *yamlfile.Reader, line int, v lab.Variant, architecture lab.Arc
 		unknown(name, known, "it has"))
 }
 
-// unknown describes an unknown name: the name, a suggestion and, after the words are ("there are"), all known
-// ones.
-func unknown(name string, known []string, are string) string {
-	return yamlfile.Message("%q%s; %s %s", name, yamlfile.Suggest(name, known), are, strings.Join(known, ", "))
+// unknown describes an unknown name: the name, a suggestion and, after intro ("there are"), all known names.
+func unknown(name string, known []string, intro string) string {
+	return yamlfile.Message("%q%s; %s %s", name, yamlfile.Suggest(name, known), intro, strings.Join(known, ", "))
 }
 
 // checkLevels checks that a point sets all parameters that the system needs, each within its limits.
@@ -277,7 +276,7 @@ func (f *File) checkClaimKind(r *yamlfile.Reader, place string, c lab.Claim) {
 	if c.Factor != "" {
 		f.checkFactor(r, line, c.Factor)
 	}
-	// A file may set a bound to 0; a plan has no lines.
+	// A file may set a bound to 0: its line shows that. A plan has no lines.
 	ranged := test.Range || f.lines[place+".low"]+f.lines[place+".high"] > 0 || c.Low != 0 || c.High != 0
 	switch {
 	case ranged && !f.planned && !test.Range && c.Kind != lab.ClaimEquivalent:

@@ -50,8 +50,8 @@ func (f *File) checkUnits(r *yamlfile.Reader, place string, v lab.Variant) {
 const maxProcessors = 10_000
 
 // deploy sets the deployment of all variants, if one is given, and applies the settings that the file has for
-// the deployment of each. It adds them to the summaries: all to that of an architecture; to one of the file,
-// which describes its variant already, only those with settings for a single deployment.
+// the deployment of each. It adds the scaling to the summary of a variant. A summary that the file gives
+// describes the general settings already: it gets the scaling only if there are settings for this deployment.
 func (f *File) deploy(s *lab.Study, deployment string) {
 	s.Variants = slices.Clone(s.Variants)
 	for i := range s.Variants {

@@ -18,7 +18,7 @@ const maxFaults = 100
 // readFault reads one fault and adds it to the study. Its kind is a key, and its target the value of that
 // key.
 func (f *File) readFault(r *yamlfile.Reader, node *yaml.Node) {
-	fault := lab.Fault{Heal: math.NaN()}
+	fault := lab.Fault{Heal: math.NaN()} // NaN: not given
 	numbers := map[string]*float64{"after": &fault.After, "heal": &fault.Heal, "delay": &fault.Delay,
 		"rate": &fault.Rate}
 	known := slices.Sorted(maps.Keys(numbers))

@@ -171,7 +171,9 @@ func (f *File) checkDesign(r *yamlfile.Reader) {
 	limit("design.gates.steal", d.Gates.MaxStealShare, 0, 1)
 	limit("design.gates.calibration", d.Gates.MaxCalibrationDrift, 0, math.MaxFloat64)
 	if l := f.Study.Load; l != nil {
-		shortest := 0.0 // a load that plays a number of operations has no duration
+		// A load with a rate, with users or with a search needs a duration. One that plays a number of operations
+		// has none.
+		shortest := 0.0
 		for _, p := range f.Study.Points {
 			if _, _, err := p.Only(lab.FactorRate, lab.FactorPerMinute, lab.FactorUsers,
 				lab.FactorSearchFrom); err == nil {
