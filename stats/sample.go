@@ -97,12 +97,13 @@ func Difference(a, b []float64, confidence float64) (Estimate, error) {
 // end of its interval is the root of the sum of squares of the distances of the two (MOVER; Zou and Donner
 // 2008). It has the confidence of the first and the smaller N.
 func Product(a, b Estimate) (Estimate, error) {
-	ends, err := logs("product", []float64{a.Value, a.Low, a.High, b.Value, b.Low, b.High})
+	all, err := logs("product", []float64{a.Value, a.Low, a.High, b.Value, b.Low, b.High})
 	if err != nil {
 		return Estimate{}, err
 	}
-	value := ends[0] + ends[3]
-	down, up := math.Hypot(ends[0]-ends[1], ends[3]-ends[4]), math.Hypot(ends[2]-ends[0], ends[5]-ends[3])
+	valueA, lowA, highA, valueB, lowB, highB := all[0], all[1], all[2], all[3], all[4], all[5]
+	value := valueA + valueB
+	down, up := math.Hypot(valueA-lowA, valueB-lowB), math.Hypot(highA-valueA, highB-valueB)
 	return Estimate{math.Exp(value), math.Exp(value - down), math.Exp(value + up), min(a.N, b.N), a.Confidence},
 		nil
 }

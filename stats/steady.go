@@ -22,7 +22,7 @@ const (
 // Course describes a series of times.
 type Course struct {
 	Kind SteadyKind
-	// Factor is the highest level over the lowest, 1 if there is only one. Later is the same of the last
+	// Factor is the highest level over the lowest, 1 if there is only one. Later is this ratio in the last
 	// half.
 	Factor, Later float64
 }
@@ -113,9 +113,9 @@ func areTwoLevels(low, high []float64) bool {
 	return Mean(high)-Mean(low) > deviations*math.Sqrt((Variance(low)+Variance(high))/2)
 }
 
-// partition cuts values into segments of two or more, so that the likelihood of normal
-// segments, each with its own mean and deviation, is largest after the penalty. It returns
-// the bounds of the segments, from 0 to len(values). Deviations below least are taken as
+// partition cuts values into segments of two or more, of which the first and the last may have one. It chooses
+// the cuts with the largest likelihood of normal segments, each with its own mean and deviation, after the
+// penalty. It returns the bounds of the segments, from 0 to len(values). Deviations below least are taken as
 // least: otherwise two values that happen to be equal would make a segment.
 func partition(values []float64, least float64) []int {
 	const shortest = 2

@@ -17,9 +17,9 @@ const (
 	leastWarmUp = 12
 	// mostSlices is the largest number of slices that WarmedUp judges. Their square determines its cost.
 	mostSlices = 240
-	// trendMargin is the largest rise or fall of the last half of a steady warm-up, as a share. Before the
-	// limit of the warm-up, its estimate plus doubt standard errors must lie within this margin. At the limit,
-	// only an estimate of more than proof standard errors, and beyond warmUpMargin, counts as a trend.
+	// trendMargin bounds the rise or fall of the last half of a steady warm-up, as a share. A change counts as a
+	// trend if it is more than proof standard errors and beyond warmUpMargin. Before the limit of the warm-up it
+	// also counts if it may be beyond trendMargin: if the change plus doubt standard errors is.
 	trendMargin  = 0.15
 	doubt, proof = 1.3, 3
 )

@@ -18,8 +18,8 @@ type incomplete struct {
 	columns []int // variants of the design
 }
 
-// incompletes returns small designs, in which a lost trial costs most. Of two blocks one is left
-// that has both variants, of three blocks two.
+// incompletes returns small designs, in which a lost trial costs most. In those of two blocks only one
+// complete block is left, in those of three blocks two.
 func incompletes() []incomplete {
 	few := []int{baseline, twin, same}
 	all := []int{baseline, twin, same, alsoSame, slightly, somewhat, clearly, doubly}
