@@ -16,7 +16,7 @@ import (
 type worker struct {
 	meter   *Meter
 	units   []lab.Unit // in the order given to Watch, each with its present process
-	probes  []source   // one per unit
+	probes  []source   // readers of usage, one per unit
 	roles   []string   // distinct, in order of appearance
 	roleOf  []int      // index into roles, one per unit
 	scratch *scratch

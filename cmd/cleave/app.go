@@ -108,8 +108,8 @@ func systemsThat[T lab.System]() []string {
 }
 
 // systemFor returns the system with this name, or if name is a model file, the system that plays it. what
-// completes the message "there is no system NAME to be ...", such as "checked" or "explained". The error names
-// the systems that implement T.
+// completes the message "there is no system NAME to be ...", such as "checked" or "explained". The error
+// names the systems that implement T.
 func systemFor[T lab.System](name, what string) (T, error) {
 	if text, is := modelText(name); is {
 		return modelSystem[T](name, text, what)
