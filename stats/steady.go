@@ -113,10 +113,10 @@ func areTwoLevels(low, high []float64) bool {
 	return Mean(high)-Mean(low) > deviations*math.Sqrt((Variance(low)+Variance(high))/2)
 }
 
-// partition cuts values into segments of two or more, of which the first and last may have one. It chooses the
-// cuts with the largest likelihood of normal segments, each with its own mean and deviation, after the penalty.
-// It returns the bounds of the segments, from 0 to len(values). Deviations below least are taken as least:
-// otherwise two values that happen to be equal would make a segment.
+// partition cuts values into segments of two or more, of which the first and last may have one. It chooses
+// the cuts with the largest likelihood of normal segments, each with its own mean and deviation, after the
+// penalty. It returns the bounds of the segments, from 0 to len(values). Deviations below least are taken as
+// least: otherwise two values that happen to be equal would make a segment.
 func partition(values []float64, least float64) []int {
 	const shortest = 2
 	n := len(values)
