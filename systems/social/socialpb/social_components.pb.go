@@ -219,6 +219,7 @@ func (f followsTexts) Prepare(ctx context.Context, in *Text) (*PreparedText, err
 // ShortURLs gives links short names.
 type ShortURLs interface {
 	Shorten(ctx context.Context, in *Links) (*ShortLinks, error)
+	// Resolve returns the link behind a short link, or behind its short name alone.
 	Resolve(ctx context.Context, in *Link) (*Link, error)
 }
 

@@ -653,6 +653,7 @@ const (
 // ShortURLs gives links short names.
 type ShortURLsClient interface {
 	Shorten(ctx context.Context, in *Links, opts ...grpc.CallOption) (*ShortLinks, error)
+	// Resolve returns the link behind a short link, or behind its short name alone.
 	Resolve(ctx context.Context, in *Link, opts ...grpc.CallOption) (*Link, error)
 }
 
@@ -691,6 +692,7 @@ func (c *shortURLsClient) Resolve(ctx context.Context, in *Link, opts ...grpc.Ca
 // ShortURLs gives links short names.
 type ShortURLsServer interface {
 	Shorten(context.Context, *Links) (*ShortLinks, error)
+	// Resolve returns the link behind a short link, or behind its short name alone.
 	Resolve(context.Context, *Link) (*Link, error)
 	mustEmbedUnimplementedShortURLsServer()
 }
