@@ -26,7 +26,7 @@ const (
 	countLost      = "lost"      // acknowledged posts that are not stored or not in a timeline; missing links
 	countMisplaced = "misplaced" // posts in a timeline they do not belong to
 	countMadeUp    = "made_up"   // stored posts, entries or links not asked for, or refused
-	countWrong     = "wrong"     // reads with posts of other timelines, or out of order
+	countWrong     = "wrong"     // reads with posts that cannot be in them, out of order, or too long
 	countShort     = "short"     // reads that lack posts which were acknowledged before the read
 	countStale     = "stale"     // the same for home timelines that events fill: no breach
 	countRead      = "read"      // reads of timelines
@@ -301,7 +301,7 @@ func (j *judge) checkComplete(id string, p *post) {
 	if !j.design.Keeps(parts.HomeTimelinesName) { // home timelines are gathered from user timelines
 		return
 	}
-	for _, follower := range j.people.Friends[p.author] {
+	for _, follower := range j.people.Friends[p.author] { // friends follow each other
 		if !p.home[follower] {
 			j.Breach(countLost, "the post %s of user %d is not in the home timeline of user %d, who follows", id,
 				p.author, follower)
@@ -324,7 +324,7 @@ func (j *judge) judgeReads() {
 	for _, r := range j.reads {
 		authors := []int{r.user}
 		if r.home {
-			authors = j.people.Friends[r.user]
+			authors = j.people.Friends[r.user] // friends follow each other
 		}
 		for i, id := range r.ids {
 			p := j.posts[id]
@@ -356,10 +356,14 @@ func (j *judge) judgeReads() {
 func (j *judge) checkFresh(r read, authors []int, byAuthor map[int][]*post) {
 	var newer []int64 // times of acknowledgement of the posts that are newer than the first of the read
 	known := 0        // posts that had been acknowledged
+	var first *post   // of the read
+	if len(r.ids) > 0 {
+		first = j.posts[slices.Max(r.ids)]
+	}
 	for _, author := range authors {
 		all := byAuthor[author]
 		before, _ := slices.BinarySearchFunc(all, r.sent,
-			func(p *post, sent int64) int { return cmp.Or(cmp.Compare(p.finished, sent), 1) })
+			func(p *post, sent int64) int { return cmp.Compare(p.finished, sent) })
 		known += before
 		if len(r.ids) == 0 {
 			for _, p := range all[:before] {
@@ -367,7 +371,6 @@ func (j *judge) checkFresh(r read, authors []int, byAuthor map[int][]*post) {
 			}
 			continue
 		}
-		first := j.posts[slices.Max(r.ids)]
 		if first == nil || !first.acknowledged {
 			continue // no client knows when it was made
 		}
@@ -389,7 +392,7 @@ func (j *judge) checkFresh(r read, authors []int, byAuthor map[int][]*post) {
 		return
 	}
 	behind := 0.0
-	if lacking > 0 { // at least the latest ones are missing: their oldest gives the lag
+	if lacking > 0 { // in the best case the latest ones are missing: the oldest of these gives the least lag
 		slices.Sort(newer)
 		behind = float64(r.sent-newer[len(newer)-lacking]) / 1e9
 	}

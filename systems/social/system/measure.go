@@ -54,6 +54,7 @@ func measureStaleness(values map[string]float64, v lab.Variant, p lab.Point, lef
 	if err != nil {
 		return err
 	}
+	// It needs no stores: only acknowledged posts count for staleness.
 	j.judgeReads()
 	if n := len(j.behind); n > 0 { // otherwise nobody has read a home timeline
 		slices.Sort(j.behind)
