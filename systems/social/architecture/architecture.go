@@ -61,7 +61,7 @@ const (
 	Third     = "third-party"
 )
 
-// UnitFront is the unit with the public interface.
+// UnitFront names the public interface in placements, and its unit unless that has all components.
 const UnitFront = "front"
 
 // Design is a complete description of how social is built.
@@ -216,8 +216,8 @@ func (d Design) AsksThirdParty(unit kit.Placed) bool {
 }
 
 // Replicable reports whether a unit may have replicas. A cache of timelines sees only the writes of its own
-// process. And where the front itself fills home timelines from RabbitMQ, a replica of it cannot answer for
-// the others when the load generator asks whether all posts have been entered.
+// process. And RabbitMQ does not report unacknowledged messages: if the front itself fills home timelines, a
+// replica of it cannot answer for the others when the generator asks whether all posts have been entered.
 func (d Design) Replicable(unit kit.Placed) bool {
 	if d.Timelines && slices.ContainsFunc(unit.Components, d.hasTimelines) {
 		return false

@@ -119,7 +119,7 @@ func playStore(ctx context.Context, store string, o settings) (all []figures.Fig
 	if store != architecture.SQLite {
 		return append(all, ratio.To(figures.Goal{Must: 0.7, Stretch: 0.9})), nil
 	}
-	all = append(all, ratio) // statements of the embedded store are calls: no front can come near them
+	all = append(all, ratio) // without a goal: HTTP costs far more than function calls of the embedded store
 	split, err := playSplit(ctx, rounds, o, address)
 	return append(all, split...), err
 }

@@ -147,7 +147,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 		return nil, err
 	}
 	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{}, stores: map[string]document.Store{}}
-	u.Unit, err = hosting.NewUnit(name, name, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
+	role := name
+	u.Unit, err = hosting.NewUnit(name, role, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
 		Connections: connections, MaxMessage: maxMessage, Faults: rpc.Problems(social.ProblemOf)}, repeatable)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func repeatable(method string) bool {
 	return method != pb.Composer_Compose_FullMethodName && method != pb.Users_Register_FullMethodName
 }
 
-// open opens the backing services that the unit's components need.
+// open opens what the unit's components need: the signer, stores, the cache, the third party and the broker.
 func (u *Unit) open(ctx context.Context) (err error) {
 	if u.design.HasKey(u.unit) {
 		if u.signer, err = session.NewSigner(u.place.Key); err != nil {
