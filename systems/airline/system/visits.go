@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
-// firstData returns the first data of an airline, as much as the study's loader made.
+// firstData returns the sizes of the data that an airline begins with: except for the customers, those of
+// the loader in the study of Ueda, Nakaike and Ohara (2016).
 func firstData(p lab.Point) airline.Data {
 	return airline.Data{Customers: customers(p), Airports: 14, Days: 30, Flights: 2,
 		FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -42,10 +44,15 @@ func visits(p lab.Point) (json.RawMessage, map[string][]byte, error) {
 	var flows []object
 	for _, views := range []bool{false, true} {
 		for _, cancels := range []bool{false, true} {
+			name := "visit"
+			if views {
+				name += ", profile"
+			}
+			if cancels {
+				name += ", cancel"
+			}
 			weight := share(views, viewing) * share(cancels, cancelling)
-			flows = append(flows, object{"name": fmt.Sprintf("visit%s%s", map[bool]string{true: ", profile"}[views],
-				map[bool]string{true: ", cancel"}[cancels]),
-				"weight": weight, "steps": steps(views, cancels)})
+			flows = append(flows, object{"name": name, "weight": weight, "steps": steps(views, cancels)})
 		}
 	}
 	const customersFile, tripsFile = "customers.csv", "trips.csv"
@@ -61,8 +68,8 @@ func visits(p lab.Point) (json.RawMessage, map[string][]byte, error) {
 	return text, files, err
 }
 
-// share returns the percentage of visits that do something, if does is true, or that do not. percent of all
-// visits do.
+// share returns percent, the share of visits that do something, if does is true; or else the share of those
+// that do not.
 func share(does bool, percent float64) float64 {
 	if does {
 		return percent
@@ -70,8 +77,8 @@ func share(does bool, percent float64) float64 {
 	return 100 - percent
 }
 
-// steps returns the steps of a visit. Answers are judged by what was asked, and by the rule that
-// the data follow.
+// steps returns the steps of a visit. The expected answers follow from the requests, and from the rule by
+// which airline.Data makes flights.
 func steps(views, cancels bool) []object {
 	const account = "/customers/${customer.login}"
 	session := object{"Authorization": "Bearer ${token}"}
@@ -80,26 +87,22 @@ func steps(views, cancels bool) []object {
 			"password": "${customer.password}"},
 		"expect": object{"status": "200"}, "extract": object{"token": object{"json": "token"}},
 	}}
-	step := func(name, request, status string, more object) {
+	// answer is what is expected besides the status, more has the other fields of the step; nil: nothing.
+	step := func(name, request, status string, answer, more object) {
 		expect := object{"status": status}
-		if answer := more["answer"]; answer != nil {
-			expect["json"] = answer
-			delete(more, "answer")
-		}
+		maps.Copy(expect, answer)
 		s := object{"name": name, "request": request, "headers": session, "expect": expect}
-		for k, v := range more {
-			s[k] = v
-		}
+		maps.Copy(s, more)
 		all = append(all, s)
 	}
 	if views {
 		step("view the profile", "GET "+account, "200",
-			object{"answer": object{"login": "${customer.login}", "address.country": "US"}})
-		step("change the profile", "PUT "+account, "200", object{
-			"json": object{"phone": "${phone}", "address": object{"street": "${phone} Street", "city": "Springfield",
-				"postcode": "12345", "country": "US"}},
-			"answer": object{"login": "${customer.login}", "phone": "${phone}", "address.street": "${phone} Street"},
-		})
+			object{"json": object{"login": "${customer.login}", "address.country": "US"}}, nil)
+		step("change the profile", "PUT "+account, "200",
+			object{"json": object{"login": "${customer.login}", "phone": "${phone}",
+				"address.street": "${phone} Street"}},
+			object{"json": object{"phone": "${phone}", "address": object{"street": "${phone} Street",
+				"city": "Springfield", "postcode": "12345", "country": "US"}}})
 	}
 	for n := 1; n <= searches; n++ {
 		of := fmt.Sprint("look", n)
@@ -109,23 +112,24 @@ func steps(views, cancels bool) []object {
 		column := func(name string) string { return "${" + of + "." + name + "}" }
 		step("search flights", "GET /flights?from="+column("from")+"&to="+column("to")+"&date="+column("date")+
 			"&return="+column("return"), "200",
-			object{"answer": object{"outbound.0.id": column("out"), "inbound.1.id": column("back")}})
+			object{"json": object{"outbound.0.id": column("out"), "inbound.1.id": column("back")}}, nil)
 	}
-	step(opBook, "POST /bookings", "201", object{
-		"json": object{"flights": []string{"${trip.out}", "${trip.back}"}},
-		"answer": object{"bookings.0.flight": "${trip.out}", "bookings.1.flight": "${trip.back}",
-			"bookings.0.login": "${customer.login}"},
-		"extract": object{"out": object{"json": "bookings.0.id"}, "back": object{"json": "bookings.1.id"}},
-		"note":    []string{"customer.login", "trip.out", "trip.back", "out", "back"},
-	})
-	step("list bookings", "GET "+account+"/bookings", "200", object{})
-	all[len(all)-1]["expect"].(object)["body"] = []string{`"${out}"`, `"${back}"`}
+	step(opBook, "POST /bookings", "201",
+		object{"json": object{"bookings.0.flight": "${trip.out}", "bookings.1.flight": "${trip.back}",
+			"bookings.0.login": "${customer.login}"}},
+		object{
+			"json":    object{"flights": []string{"${trip.out}", "${trip.back}"}},
+			"extract": object{"out": object{"json": "bookings.0.id"}, "back": object{"json": "bookings.1.id"}},
+			"note":    []string{"customer.login", "trip.out", "trip.back", "out", "back"},
+		})
+	step("list bookings", "GET "+account+"/bookings", "200",
+		object{"body": []string{`"${out}"`, `"${back}"`}}, nil)
 	if cancels {
 		for _, id := range []string{"out", "back"} {
-			step(opCancel, "DELETE /bookings/${"+id+"}", "204", object{"note": []string{"customer.login", id}})
+			step(opCancel, "DELETE /bookings/${"+id+"}", "204", nil, object{"note": []string{"customer.login", id}})
 		}
 	}
-	step("log out", "POST /logout", "204", object{})
+	step("log out", "POST /logout", "204", nil, nil)
 	return all
 }
 
