@@ -19,7 +19,7 @@ import (
 // it returns is found again, even if the process is killed at once.
 type Store interface {
 	// Load stores the data that an airline begins with, where it was not stored before.
-	// A unit that has only a part of the airline loads only that.
+	// A unit may have only a part of the airline: customers and flights tell which to load.
 	Load(ctx context.Context, data airline.Data, customers, flights bool) error
 
 	// Account finds a customer; known tells whether there is one.

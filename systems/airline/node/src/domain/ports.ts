@@ -45,8 +45,8 @@ export interface FlightStore extends FlightFinder {
 
 export interface BookingStore {
   /**
-   * Stores all or none. Returns a flight that the customer has booked already, if there is one, also if
-   * another request books it at the same time, in this process or another.
+   * Stores all of these bookings, which are of one customer. If the customer has one of the flights already,
+   * it stores none and returns the id of that flight. This holds for concurrent requests and processes, too.
    */
   addBookings(bookings: Booking[]): Promise<string | undefined>;
   booking(id: string): Promise<Booking | undefined>;

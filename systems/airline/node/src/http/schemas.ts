@@ -5,7 +5,7 @@ const text = { type: 'string', minLength: 1, maxLength: 256, pattern: '^\\P{Cs}*
 const string = { type: 'string' } as const;
 const integer = { type: 'integer' } as const;
 
-/** All properties are required, and no others allowed. */
+/** All properties are required unless they are listed as optional. Others are not allowed. */
 function object<T extends Record<string, unknown>>(properties: T, optional: string[] = []) {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: 'object', properties, required, additionalProperties: false } as const;
@@ -36,7 +36,7 @@ export const trip = {
     },
     ['return'],
   ),
-  additionalProperties: true, // a query may have parameters for others
+  additionalProperties: true, // a query may have parameters that the airline does not know
 };
 
 export const ticket = object({ token: string, expires: string });

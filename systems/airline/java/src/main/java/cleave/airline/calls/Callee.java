@@ -19,7 +19,10 @@ import java.time.Instant;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/** Another unit, which is called over gRPC, on one connection that all calls share. */
+/**
+ * Calls another unit over gRPC, on one connection that all calls share. airline.proto has the
+ * numbers of the fields.
+ */
 public final class Callee implements Other, AutoCloseable {
   static final MethodDescriptor<Fields, Fields> FIND_SESSION = method("Auth/FindSession");
   static final MethodDescriptor<Fields, Fields> CHECK_PASSWORD = method("Customers/CheckPassword");
@@ -39,11 +42,11 @@ public final class Callee implements Other, AutoCloseable {
     this.channel =
         OkHttpChannelBuilder.forTarget("dns:///" + address)
             .usePlaintext()
-            .proxyDetector(server -> null) // whatever the environment says
+            .proxyDetector(server -> null) // ignore the proxies of the environment
             .build();
   }
 
-  /** How a method without streams is called. */
+  /** Describes a method with one request and one answer. */
   private static MethodDescriptor<Fields, Fields> method(String name) {
     return MethodDescriptor.<Fields, Fields>newBuilder()
         .setType(MethodDescriptor.MethodType.UNARY)

@@ -3,10 +3,10 @@ package cleave.airline.domain;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
-/** Port to the part of the flights, for bookings. */
+/** Finds flights for bookings: in this unit, or in the one that has the flights. */
 public interface Flights {
   Pattern ID = Pattern.compile("[A-Z]{3}-[A-Z]{3}-[0-9]{8}-[0-9]{1,3}");
 
-  /** A flight by its id, which has the form of {@link #ID}. */
+  /** Finds a flight by its id, which has the form of {@link #ID}. */
   Optional<Flight> flight(String id);
 }

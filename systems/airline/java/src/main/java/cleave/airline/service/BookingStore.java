@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 public interface BookingStore {
 
   /**
-   * Stores all of these, or none: where their customer has one of the flights already it stores
-   * nothing and returns that flight.
+   * Stores all of these bookings, which are of one customer. If the customer has one of the flights
+   * already, it stores none and returns the id of that flight.
    */
   Optional<String> add(List<Booking> bookings);
 
