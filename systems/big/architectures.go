@@ -38,7 +38,7 @@ type family struct {
 	sockets bool // core and workers have Unix sockets
 	// peerConnections is the number of descriptors that a worker has open per neighbour.
 	peerConnections int
-	sharedMemory    bool     // of all processes
+	sharedMemory    bool     // all processes share memory
 	workerEnv       []string // environment of workers
 	// packages lists the packages of the architecture alone, for the count of its code.
 	packages []string

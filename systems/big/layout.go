@@ -30,7 +30,7 @@ func (f family) layout(unit UnitJob) lab.Layout {
 		layout.SharedMemory = sharedMemory(unit.Job)
 	}
 	if f.sockets {
-		// The longest path, as in udsservice.WorkerAddress.
+		// The length of the longest path, as in udsservice.WorkerAddress.
 		layout.SocketName = len(f.volume() + "/" + WorkerName(unit.Total()) + ".sock")
 	}
 	unit.Role = RoleWorker
@@ -59,10 +59,10 @@ func (f family) place(spec *lab.UnitSpec, unit UnitJob) {
 		spec.Listens = true
 		spec.Peers = []string{RoleCore}
 	}
-	// In the picture of the architecture, the pings of a neighbourhood are calls of the worker to itself.
+	// The picture of the architecture has one box for all workers, which calls itself.
 	spec.Uses = []lab.Use{{To: spec.Name, How: "pings"}, {To: RoleCore, How: "ready, start, done"}}
 	if unit.Knob(knobPinned) == on {
-		spec.Cores = []int{unit.Neighbourhood(unit.Worker)}
+		spec.Cores = []int{unit.Neighbourhood(unit.Worker)} // modulo the number of processors
 	}
 }
 

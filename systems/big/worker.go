@@ -45,8 +45,8 @@ type Worker struct {
 	answered  int
 	targets   []uint32 // pings sent, one entry per neighbour
 	clock     func() int64
-	halfNs    int64
-	finishNs  int64
+	halfNs    int64 // when half of the pings were sent; 0: not yet
+	finishNs  int64 // when the last pong was received
 }
 
 // NewWorker returns worker number (0..Total-1) of the job. clock returns the host's monotonic time in
@@ -65,7 +65,7 @@ func (w *Worker) Index() int { return w.index }
 func (w *Worker) Done() bool { return w.received == w.limit }
 
 // Next returns the index of the neighbour to ping now, or false if the limit is reached. The kick-off of the
-// benchmark is not a pong: a worker sends exactly its limit of pings and receives as many pongs.
+// benchmark does not count as a pong: a worker sends exactly its limit of pings and receives as many pongs.
 func (w *Worker) Next() (target int, more bool) {
 	if w.sent == w.limit {
 		return nobody, false

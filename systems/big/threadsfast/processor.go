@@ -67,7 +67,8 @@ type bench struct {
 	closed   bool
 }
 
-// sit puts a processor without work to sleep until it gets some. It returns false when the bench is closed.
+// sit puts a processor without work to sleep until it gets some, or the bench is closed. It returns false if
+// the bench was closed before.
 func (b *bench) sit(p *processor) bool {
 	b.mu.Lock()
 	if b.closed {
