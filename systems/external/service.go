@@ -61,7 +61,7 @@ func (s *serviceReader) read() {
 		s.readBuild()
 	}
 	c := &s.unit.Container
-	c.Entrypoint, c.Command = s.Entrypoint, s.ServiceConfig.Command
+	c.Entrypoint, c.Command = s.Entrypoint, s.Command
 	if s.Entrypoint != nil && len(s.Entrypoint) == 0 {
 		c.Entrypoint = []string{""} // no entrypoint; an empty list would leave that of the image
 	}
@@ -101,16 +101,18 @@ func (s *serviceReader) restarts() bool {
 // builds it.
 func (s *serviceReader) readBuild() {
 	s.unit.Image = cmp.Or(s.Image, s.file.Name+"-"+s.Name)
+	command := s.buildCommand()
+	s.builds[s.unit.Image] = Build{command, s.file.Environment.Values()}
+	s.unit.Install = shell.Quote(command...)
+}
+
+// buildCommand returns the command that builds the image of the unit.
+func (s *serviceReader) buildCommand() []string {
 	b, command := s.Build, []string{"docker", "build", "--tag", s.unit.Image}
-	defer func() {
-		s.builds[s.unit.Image] = Build{command, s.file.Environment.Values()}
-		s.unit.Install = shell.Quote(command...)
-	}()
 	hidden := slices.ContainsFunc(slices.Collect(maps.Keys(b.Args)), secret.Named) // the plan shows the command
 	simple := types.BuildConfig{Context: b.Context, Dockerfile: b.Dockerfile, Target: b.Target, Args: b.Args}
 	if hidden || !reflect.DeepEqual(*b, simple) { // docker compose knows all other keys
-		command = []string{"docker", "compose", "--file", s.file.ComposeFiles[0], "build", s.Name}
-		return
+		return []string{"docker", "compose", "--file", s.file.ComposeFiles[0], "build", s.Name}
 	}
 	switch {
 	case b.Dockerfile == "" || b.Dockerfile == "Dockerfile":
@@ -127,7 +129,7 @@ func (s *serviceReader) readBuild() {
 			command = append(command, "--build-arg", name+"="+*value)
 		}
 	}
-	command = append(command, b.Context)
+	return append(command, b.Context)
 }
 
 // readNames reads the other names of the service on the network.
@@ -312,9 +314,9 @@ func (s *serviceReader) fileMount(key, name, path, target string) {
 
 // checkBind adds a risk if a mounted file or folder is Docker's socket or outside of the project's folder.
 func (s *serviceReader) checkBind(path string) {
-	folder, outside := resolved(s.file.WorkingDir), resolved(path)
-	switch rel, err := filepath.Rel(folder, outside); {
-	case strings.HasSuffix(outside, "docker.sock"):
+	folder, mounted := resolved(s.file.WorkingDir), resolved(path)
+	switch rel, err := filepath.Rel(folder, mounted); {
+	case strings.HasSuffix(mounted, "docker.sock"):
 		s.risk("mounts Docker's socket %s, which has the powers of root", path)
 	case err != nil || rel == ".." || strings.HasPrefix(rel, "../"):
 		s.risk("mounts %s, which is outside of the project's folder %s", path, s.file.WorkingDir)
