@@ -57,7 +57,7 @@ func readWorkloads(file string, changes map[string]*change) (*project, error) {
 // findEntryPoints adds the entry points of manifests: the backends of Ingresses or, if there are none,
 // Services that are reached from outside of a cluster.
 func (p *project) findEntryPoints(m *manifests) {
-	exists := map[string]bool{} // the TCP ports of Services, whose workloads may be none of the units
+	exists := map[string]bool{} // the TCP ports of all Services, also of those without a unit
 	for _, s := range m.services {
 		for _, port := range s.Spec.Ports {
 			if !isTCP(port.Protocol) {
@@ -163,9 +163,13 @@ func (t *translation) units() {
 		after = []string{first.Name}
 		t.project.services = append(t.project.services, first)
 	}
-	for i := range replicas {
+	pods := 1 // as units
+	if t.Kind == "StatefulSet" {
+		pods = replicas
+	}
+	for i := range pods {
 		unitName := name
-		if t.Kind == "StatefulSet" && replicas > 1 {
+		if pods > 1 {
 			unitName += "-" + strconv.Itoa(i)
 		}
 		if t.removes(unitName) {
@@ -185,11 +189,8 @@ func (t *translation) units() {
 			after = []string{unitName} // its pods start one after another
 		}
 		t.project.services = append(t.project.services, unit)
-		if t.Kind != "StatefulSet" { // one unit, with replicas
-			break
-		}
 	}
-	if t.Kind != "StatefulSet" && replicas > 1 {
+	if pods < replicas { // one unit, with replicas
 		t.replicas[name] = replicas
 	}
 }
@@ -330,7 +331,7 @@ func (t *translation) port(text string) int {
 	return t.ports[text]
 }
 
-// checkedPort returns the number of a port. It is an obstacle if no port has it.
+// checkedPort returns the number of a port, and adds an obstacle if no port can have it.
 func (t *translation) checkedPort(number int) int {
 	if number < 1 || number > maxPort {
 		t.addObstacle("port %d is not from 1 to %d", number, maxPort)
