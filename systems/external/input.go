@@ -31,13 +31,9 @@ func Open(path string) (Input, error) {
 	if in.text, err = inputfile.Read(path, maxManifests); err != nil {
 		return in, err
 	}
-	var document *yaml.Node
-	for decoder := yaml.NewDecoder(bytes.NewReader(in.text)); document == nil || document.Tag == "!!null"; {
-		var first yaml.Node // of several documents; Helm writes empty ones before it
-		if decoder.Decode(&first) != nil {
-			return in, nil // it is of no kind: reading it as one will return an error
-		}
-		document = first.Content[0]
+	document := firstDocument(in.text)
+	if document == nil {
+		return in, nil // it is of no kind: reading it as a system file will return an error
 	}
 	has := func(key string) bool {
 		value := mappingValue(document, key)
@@ -48,6 +44,21 @@ func Open(path string) (Input, error) {
 		mappingValue(document, "include") != nil)
 	in.isManifests = !in.isCompose && has("apiVersion") && has("kind")
 	return in, nil
+}
+
+// firstDocument returns the content of the first document of a YAML file that is not empty; nil if there is
+// none, or the file is no YAML. Helm writes empty documents.
+func firstDocument(text []byte) *yaml.Node {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var document yaml.Node
+		if decoder.Decode(&document) != nil {
+			return nil
+		}
+		if content := document.Content[0]; content.Tag != "!!null" {
+			return content
+		}
+	}
 }
 
 // HasServices reports whether the input is a compose file, or manifests.

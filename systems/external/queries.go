@@ -188,7 +188,7 @@ func (d *Definition) locateDatabases() (err error) {
 	if d.Audit == nil || len(d.Audit.Databases) == 0 {
 		return nil
 	}
-	own := *d.Audit
+	own := *d.Audit // copies of the definition share the audit
 	own.Databases, d.Audit = maps.Clone(own.Databases), &own
 	for _, name := range slices.Sorted(maps.Keys(own.Databases)) {
 		db := own.Databases[name]
@@ -227,8 +227,11 @@ func (d *Definition) locate(db *lab.AuditDatabase) error {
 	default:
 		listens := strings.Contains(d.URL, portMark)
 		if !isLoopback(host) && (host != roleSystem || !listens) {
-			return fmt.Errorf("at: %s is not on this host: give 127.0.0.1 and a port%s", db.At,
-				map[bool]string{true: ", or " + roleSystem + " and a port of its container"}[listens])
+			more := ""
+			if listens {
+				more = ", or " + roleSystem + " and a port of its container"
+			}
+			return fmt.Errorf("at: %s is not on this host: give 127.0.0.1 and a port%s", db.At, more)
 		}
 	}
 	if _, set := d.Env[db.PasswordOf]; db.PasswordOf != "" && !set {

@@ -19,15 +19,20 @@ func (d *Definition) Single() map[string]string {
 			all[s.Name] = "has an address of its own, " + address
 		}
 		for _, mount := range s.Container.Mounts {
-			info, err := os.Stat(mount.Source)
 			switch {
 			case mount.ReadOnly:
 			case mount.Kind == lab.MountVolume:
 				all[s.Name] = "keeps data in a volume at " + mount.Target
-			case mount.Kind == lab.MountBind && (err != nil || info.IsDir()): // Docker makes a missing folder
+			case mount.Kind == lab.MountBind && isFolder(mount.Source):
 				all[s.Name] = "writes into the folder " + mount.Source + " of this host"
 			}
 		}
 	}
 	return all
+}
+
+// isFolder reports whether a path that is mounted is a folder, or missing: then Docker makes a folder.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || info.IsDir()
 }
