@@ -173,7 +173,7 @@ func (s System) ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (viola
 	defer cancel()
 	text, missing := s.Secrets.FillMasked(r.Get)
 	path, err := url.Parse(text)
-	if err == nil && (path.Scheme != "" || path.Host != "") { // plans are not checked like files
+	if err == nil && (path.Scheme != "" || path.Host != "") { // only files were checked for this, not plans
 		err = errors.New("it is no path of the system")
 	}
 	if err := errors.Join(missing, err); err != nil {

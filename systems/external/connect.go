@@ -66,7 +66,7 @@ func (c connected) dial(ctx context.Context, network, address string) (net.Conn,
 	return limitedConn{conn, c.received}, nil
 }
 
-// limitedConn is a connection that counts the bytes that it receives.
+// limitedConn is a connection that counts the bytes that it receives, and fails above maxAnswer.
 type limitedConn struct {
 	net.Conn
 	received *atomic.Int64
@@ -82,7 +82,7 @@ func (c limitedConn) Read(into []byte) (int, error) {
 }
 
 // withoutEnvironment sets every parameter that the driver would take from the PG* variables, or from files of
-// the user's home, to its default. The remaining ones are fields of the configuration.
+// the user's home: connect_timeout to 10 s, the others to their defaults. postgresConfig sets the remaining.
 const withoutEnvironment = "sslmode=prefer&sslnegotiation=&sslcertmode=allow&sslsni=1&sslkey=&sslcert=" +
 	"&sslrootcert=&sslpassword=&passfile=&connect_timeout=10&target_session_attrs=any&channel_binding=prefer" +
 	"&require_auth=&min_protocol_version=&max_protocol_version="

@@ -15,7 +15,7 @@ func (p *project) findOrder() {
 	for i, unit := range p.services {
 		after[unit.Name] = unit.After
 		names := unit.Container.Names
-		if len(unit.Container.Ports) > 0 {
+		if len(unit.Container.Ports) > 0 { // only then can a Service have the name of the unit
 			names = append([]string{unit.Name}, names...)
 		}
 		hosts[i] = hostPattern(names)
@@ -55,8 +55,8 @@ func waits(after map[string][]string, unit, other string) bool {
 	return false
 }
 
-// hostPattern returns a pattern of texts that have one of the names as that of a host: after //, @ or =, or
-// before a port.
+// hostPattern returns a pattern that matches texts with one of the names in the place of a host: after //, @
+// or =, or before a port.
 func hostPattern(names []string) *regexp.Regexp {
 	var quoted []string
 	for _, name := range names {
