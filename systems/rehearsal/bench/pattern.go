@@ -32,9 +32,9 @@ func (p player) pattern(m model.Model, to target) (pattern, error) {
 }
 
 // model returns the model with additional components in the front, which do next to nothing. The first call
-// of each operation calls them. What a rehearsal with these apart costs more is the cost of their calls. All
-// else stays as it is, so that the host is used, units fall idle and users wait for commits as in the system
-// itself. The model keeps the measurements at the rates, at which it will be rehearsed.
+// of each operation calls them. A rehearsal with these apart costs more by the cost of their calls. All else
+// stays as it is, so that the host is used, units fall idle and users wait for commits as in the system
+// itself. The model keeps the measurements at the rates, since cleave rehearse plays every rate measured.
 func (of pattern) model(m model.Model, rates []float64) model.Model {
 	m = m.Rewritten(func(*model.Call) {}) // a deep copy
 	m.Name, m.Units = m.Name+" pattern", slices.Clone(m.Units)
@@ -49,16 +49,16 @@ func (of pattern) model(m model.Model, rates []float64) model.Model {
 		}
 	}
 	var measured []model.Measurement
-	for _, is := range m.Measured {
-		if is.Placement != "" || is.Users == 0 && !slices.ContainsFunc(rates, func(rate float64) bool {
-			return model.SameRate(rate, is.Rate)
-		}) {
+	for _, known := range m.Measured {
+		atRate := func(rate float64) bool { return model.SameRate(rate, known.Rate) }
+		paced := known.Users == 0
+		if known.Placement != "" || paced && !slices.ContainsFunc(rates, atRate) {
 			continue
 		}
-		measured = append(measured, is)
-		if is.Users == 0 { // so that the callees apart are rehearsed at this rate, too
-			is.Placement = of.placement()
-			measured = append(measured, is)
+		measured = append(measured, known)
+		if paced { // so that the callees apart are rehearsed at this rate, too
+			known.Placement = of.placement()
+			measured = append(measured, known)
 		}
 	}
 	m.Measured = measured

@@ -65,11 +65,11 @@ func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) 
 	if s.db == nil || v.Commits == 0 {
 		return s.sleeper.sleep(wait)
 	}
-	commits := executions(v.Commits)
+	commits, all := executions(v.Commits), int(v.Statements+0.5)
 	for i := range commits {
-		statements := int(v.Statements+0.5) / commits
+		statements := all / commits
 		if i == 0 { // it also gets the remainder
-			statements += int(v.Statements+0.5) % commits
+			statements += all % commits
 		}
 		if err := s.commit(ctx, max(1, statements)); err != nil {
 			return err
