@@ -44,8 +44,8 @@ type row struct {
 	of         subject
 	target     target
 	rate       float64
-	answer     *predict.Answer // nil: there was no time
-	unanswered string          // why there is no answer
+	answer     *predict.Answer // nil: there is none
+	unanswered string          // why there is no answer; empty: there was no time
 	measured   truth
 	rehearsed  truth
 }
@@ -65,9 +65,9 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 		return nil, err
 	}
 	path := filepath.Join(p.results, "as-is.model.yaml")
-	modelled, cancel := p.until(ctx, 0.25)
+	modelCtx, cancel := p.until(ctx, 0.25)
 	defer cancel()
-	_, err = p.folder(modelled, "model", append([]string{"model", p.system, "--architecture", p.design(p.from),
+	_, err = p.folder(modelCtx, "model", append([]string{"model", p.system, "--architecture", p.design(p.from),
 		"--out", path, "--rate", number(p.rate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(),
 		"--capacity"}, p.gates...)...)
 	if err != nil {
@@ -81,7 +81,7 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rates, err := p.rates(modelled, m)
+	rates, err := p.rates(modelCtx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (p player) run(ctx context.Context, arguments ...string) error {
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 20 * time.Second
 	said, err := command.CombinedOutput()
-	const firstVerdict, interrupted = 4, 130 // exit codes: from one up to the other cleave has played
+	const firstVerdict, interrupted = 4, 130 // exit codes; those from the first to below the second are verdicts
 	code := command.ProcessState.ExitCode()
 	if err == nil || ctx.Err() == nil && code >= firstVerdict && code < interrupted {
 		return nil

@@ -20,7 +20,7 @@ type counts struct {
 }
 
 // The counters of each call: how often this unit has made it, begun to play it, and played it to its end.
-// After those of all calls comes one for all: see demanded.
+// After the counters of all calls there is one more: see demanded.
 const (
 	made = iota
 	served

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// ProbeCommand is the first argument with which a unit's program runs ProbeMain. Those of probe follow it.
+// ProbeCommand is the first argument of a unit's program that runs ProbeMain. The arguments of probe follow.
 const ProbeCommand = "probe"
 
 // probe sends a request, which it reads from in, to a front as often as its arguments say, and pauses before

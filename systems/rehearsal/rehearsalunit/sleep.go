@@ -31,7 +31,7 @@ type timer struct {
 	file       *os.File // of the descriptor: reading it does not block a thread
 }
 
-// sleep waits for a time, which no context ends. If it is not positive, sleep returns at once.
+// sleep waits for a time. No context cuts it short. If it is not positive, sleep returns at once.
 func (s *sleeper) sleep(wait time.Duration) error {
 	if wait <= 0 {
 		return nil
