@@ -57,8 +57,8 @@ func newWorker(b *board, job big.UnitJob, rules *big.Worker) (*worker, error) {
 	}
 	w.neighbours = neighbours
 	w.inbox = neighbours.Reader(w.rules.Index())
-	w.rest = rest{board: b, home: w.home, gang: gang(job)}
-	w.rest.pauses = w.rules.Index() // neighbours read the clock at different times
+	// With different pauses at the start, neighbours read the clock at different times.
+	w.rest = rest{board: b, home: w.home, gang: gang(job), pauses: w.rules.Index()}
 	return w, nil
 }
 

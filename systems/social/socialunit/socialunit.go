@@ -147,8 +147,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 		return nil, err
 	}
 	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{}, stores: map[string]document.Store{}}
-	role := name
-	u.Unit, err = hosting.NewUnit(name, role, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
+	// The name is also the role: all replicas of a unit have the same identity.
+	u.Unit, err = hosting.NewUnit(name, name, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
 		Connections: connections, MaxMessage: maxMessage, Faults: rpc.Problems(social.ProblemOf)}, repeatable)
 	if err != nil {
 		return nil, err
