@@ -91,7 +91,7 @@ func (d *Deployer) load(ctx context.Context, program string, _ bool) (name strin
 	return name, size, err
 }
 
-// checkPorts returns an error for images with a fixed port that would listen at it in the network of this host.
+// checkPorts returns an error for images with a fixed port in the network of this host.
 func (d *Deployer) checkPorts(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {

@@ -38,7 +38,8 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 	}
 	notCounted := at(lab.FactorUsers, 5)
 	notCounted.Levels[Over] = 10
-	if _, err := b.Unit(lab.LoadJob{}, notCounted, "shop"); err == nil || !strings.Contains(err.Error(), "over") {
+	_, err = b.Unit(lab.LoadJob{}, notCounted, "shop")
+	if err == nil || !strings.Contains(err.Error(), "over") {
 		t.Errorf("seconds for users: %v", err)
 	}
 	if _, err := (Base{Generator: &g}).Unit(lab.LoadJob{}, counted, "shop"); err == nil {
