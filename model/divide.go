@@ -210,12 +210,12 @@ func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 // hopCost returns the cost of calling a node from another unit. CPU time that both sides use outside of their
 // spans shows as time between them, so it is subtracted from the waiting.
 func (n *node) hopCost(source Source, own, caller cpuShares) *Hop {
-	unseen, between := own.message+caller.message, caller.statements
+	unseen, shareBetween := own.message+caller.message, caller.statements
 	if n.async {
-		between = caller.commits
+		shareBetween = caller.commits
 	}
 	cpu := func(e *execution) float64 {
-		return caller.run*e.hop.caller + own.run*e.hop.callee + between*e.hop.between
+		return caller.run*e.hop.caller + own.run*e.hop.callee + shareBetween*e.hop.between
 	}
 	return &Hop{
 		CPU: n.distribution(source, func(e *execution) float64 { return cpu(e) + unseen }),

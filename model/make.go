@@ -200,9 +200,9 @@ func (b *builder) root(roots map[string]*node, t *lab.SpanNode) *node {
 	return roots[key]
 }
 
-// operationName returns the name of the operation that begins with a node: that of the call, preceded by its
-// component if another operation of all begins with a call of that name. It is followed by a number if one of
-// the named operations has it nevertheless.
+// operationName returns the name of the operation that begins with a node: that of the call. If another one
+// of all begins with a call of that name, the component precedes it. If one of the named operations has the
+// result, too, a number follows.
 func operationName(n *node, all []*node, named []Operation) string {
 	name := n.name
 	if slices.ContainsFunc(all, func(other *node) bool { return other != n && other.name == n.name }) {
@@ -257,7 +257,7 @@ func (c *clientSpan) end(from *execution) {
 // around it, or nil.
 func (b *builder) walk(s *lab.SpanNode, e *execution, by *clientSpan) {
 	own := seconds(s.Self)
-	// A call, or the sending of a message. A statement that follows from its caller is a visit like any other.
+	// A call, or the sending of a message. A statement for which the caller does not wait is still a visit.
 	client := s.Kind == lab.SegmentTransport || s.Async && !s.Serves && s.Kind != lab.SegmentDatabase
 	if client && by == nil {
 		by = &clientSpan{async: s.Async}

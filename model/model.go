@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// Schema versions model files.
+// Schema identifies the format of model files, with its version.
 const Schema = "cleave-model/1"
 
 // Model is a measured system. Times are per execution of a call at low load.

@@ -29,8 +29,8 @@ func (m Model) RatedCPU() []Rated {
 	return m.rated(func(of Measurement) Distribution { return of.CPU })
 }
 
-// rated returns the CPU time that cpu selects of a measurement, at each rate at which the system was measured
-// in its present placement, in the order of the rates.
+// rated returns the mean of a CPU time, which cpu selects from a measurement, at each rate at which the
+// system was measured in its present placement, in the order of the rates.
 func (m Model) rated(cpu func(Measurement) Distribution) (all []Rated) {
 	measured := slices.DeleteFunc(slices.Clone(m.Measured),
 		func(m Measurement) bool { return m.Placement != "" || cpu(m).Mean == 0 || m.Users > 0 })

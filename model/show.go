@@ -220,7 +220,7 @@ func (c *Call) explained() float64 {
 	together := 0.0 // of the last calls that run in parallel
 	for i := range c.Calls {
 		callee := &c.Calls[i]
-		if callee.Async { // a parallel call after it begins with it, not with the calls before it
+		if callee.Async { // parallel calls behind it begin with it: when the calls before it have ended
 			sum, together = sum+together, 0
 			continue
 		}
