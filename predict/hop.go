@@ -152,20 +152,20 @@ func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials [
 	cpu, _ := lab.FindMetric(s.Metrics, lab.CPU, 0, lab.PerOperation)
 	_, closed := p.Level(lab.FactorUsers)
 	baselines := map[int]HopSample{} // by block
-	operationOf := func(t lab.Trial, variant string) (cost HopSample, counts bool) {
+	operationCost := func(t lab.Trial, variant string) (cost HopSample, counts bool) {
 		cost = HopSample{t.Measures[cpu.Name], t.Measures[median.Name], usedShare(t.Metered), closed}
 		held, paced := t.Audit.Figures[lab.FigureHeld]
 		counts = t.Valid && t.Variant == variant && t.Point.Name == p.Name && (!paced || held == 1)
 		return cost, counts && cost.CPU > 0 && cost.Elapsed > 0
 	}
 	for _, t := range trials {
-		if base, counts := operationOf(t, s.Baseline); counts {
+		if base, counts := operationCost(t, s.Baseline); counts {
 			baselines[t.Block] = base
 		}
 	}
 	for _, t := range trials {
 		base, known := baselines[t.Block]
-		if cost, counts := operationOf(t, variant); known && counts {
+		if cost, counts := operationCost(t, variant); known && counts {
 			all = append(all, HopSample{(cost.CPU - base.CPU) / more, (cost.Elapsed - base.Elapsed) / more,
 				cost.Used, closed})
 		}
@@ -225,8 +225,7 @@ func (h *Hop) redrawn(random *rand.Rand) *Hop {
 	return MeasuredHop(drawn, h.Source)
 }
 
-// usualHop returns the mean of the model's own hops, by how often they are called; nil if it has
-// none.
+// usualHop returns the mean of the model's own hops, weighted by their calls; nil if it has none.
 func usualHop(m model.Model) *Hop {
 	usual, calls := Hop{Source: "the mean of the hops in the model"}, 0.0
 	for i := range m.Operations {

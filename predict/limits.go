@@ -13,7 +13,7 @@ import (
 // limits lists what the prediction does not model, what it assumes, and what it takes for known.
 func (a Answer) limits() []string {
 	q := a.Question
-	generator := ", the load generator"
+	generator := ", the load generator" // one more thing that is not modelled
 	if takes := q.site(SharedStores, nil).generator; takes > 0 {
 		generator = fmt.Sprintf("; the load generator shares the host and takes %s of CPU for an operation, as "+
 			"when the system was measured", seconds(takes))

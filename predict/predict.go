@@ -214,7 +214,7 @@ func (a *Answer) withhold(simulated ...figures) {
 // conclude computes the figures with their intervals.
 func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, after figures) error {
 	q := a.Question
-	most, changedMost, err := a.capacities(ctx)
+	capacity, changedCapacity, err := a.capacities(ctx)
 	if overloaded(err) {
 		a.Withheld = append(a.Withheld, fmt.Sprintf("at its capacity: %v", err))
 		return nil
@@ -230,7 +230,7 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	if err != nil {
 		return err
 	}
-	if low := min(most.low, changedMost.low); a.Capacity.Measured > 0 && q.Rate > MostUsed*low {
+	if low := min(capacity.low, changedCapacity.low); a.Capacity.Measured > 0 && q.Rate > MostUsed*low {
 		a.Withheld = append(a.Withheld, fmt.Sprintf("the capacity may be as low as %s, and %g/s is %.0f %% of it: "+
 			"beyond %.0f %% small errors of the model become large ones of its answers", figure.Amount(low, "1/s"),
 			q.Rate, 100*q.Rate/low, 100*MostUsed))
@@ -240,15 +240,15 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	}
 	for _, side := range []struct {
 		placement
-		most bound
-		f    figures
-		of   func(pair) figures
-		to   *Outcome
+		capacity bound
+		f        figures
+		pick     func(pair) figures // of a replicate, the figures of this placement
+		to       *Outcome
 	}{
-		{asIs, most, before, func(p pair) figures { return p.asIs }, &a.AsIs},
-		{changed, changedMost, after, func(p pair) figures { return p.changed }, &a.Changed},
+		{asIs, capacity, before, func(p pair) figures { return p.asIs }, &a.AsIs},
+		{changed, changedCapacity, after, func(p pair) figures { return p.changed }, &a.Changed},
 	} {
-		if *side.to, err = a.outcome(ctx, side.placement, side.most, side.f, side.of, replicates); err != nil {
+		if *side.to, err = a.outcome(ctx, side.placement, side.capacity, side.f, side.pick, replicates); err != nil {
 			return err
 		}
 	}
@@ -265,30 +265,30 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	return replicates.err
 }
 
-// outcome returns the figures of a placement with their intervals.
-func (a *Answer) outcome(ctx context.Context, p placement, most bound, f figures, of func(pair) figures,
-	replicates *sample,
+// outcome returns the figures of a placement with their intervals. pick selects those of a replicate.
+func (a *Answer) outcome(ctx context.Context, placed placement, capacity bound, f figures,
+	pick func(pair) figures, replicates *sample,
 ) (o Outcome, err error) {
 	q := a.Question
-	o = Outcome{Mean: f.mean, Busiest: f.busiest, Utilization: f.utilization, Hops: p.hops, parts: f.parts,
-		cpuParts: f.cpuParts, CapacityBy: most.by}
+	o = Outcome{Mean: f.mean, Busiest: f.busiest, Utilization: f.utilization, Hops: placed.hops, parts: f.parts,
+		cpuParts: f.cpuParts, CapacityBy: capacity.by}
 	time, tail, cpu := worst(a.Checks)
-	o.Median = replicates.around(f.median, func(p pair) float64 { return of(p).median }, time)
-	o.P99 = replicates.around(f.p99, func(p pair) float64 { return of(p).p99 }, tail)
-	o.CPU = replicates.around(f.cpu, func(p pair) float64 { return of(p).cpu }, cpu)
-	o.Cores = replicates.around(f.cores, func(p pair) float64 { return of(p).cores }, cpu)
-	o.Capacity = replicates.around(most.rate, func(p pair) float64 { return p.attainable(of(p)) },
+	o.Median = replicates.around(f.median, func(p pair) float64 { return pick(p).median }, time)
+	o.P99 = replicates.around(f.p99, func(p pair) float64 { return pick(p).p99 }, tail)
+	o.CPU = replicates.around(f.cpu, func(p pair) float64 { return pick(p).cpu }, cpu)
+	o.Cores = replicates.around(f.cores, func(p pair) float64 { return pick(p).cores }, cpu)
+	o.Capacity = replicates.around(capacity.rate, func(p pair) float64 { return p.attainable(pick(p)) },
 		max(cpu, a.worstCapacity()))
 	// The explanations of the measured capacity differ: the interval holds what each of them predicts.
-	o.Capacity.Low *= most.low / most.rate
-	o.Capacity.High *= most.high / most.rate
-	for i, name := range p.units {
+	o.Capacity.Low *= capacity.low / capacity.rate
+	o.Capacity.High *= capacity.high / capacity.rate
+	for i, name := range placed.units {
 		o.Units = append(o.Units, UnitUse{name, f.units[i]})
 	}
 	if replicates.err != nil || len(q.Objective.Limits) == 0 {
 		return o, replicates.err
 	}
-	o.Held, err = a.held(ctx, p, most, f, of, replicates)
+	o.Held, err = a.held(ctx, placed, capacity, f, pick, replicates)
 	return o, err
 }
 
