@@ -124,7 +124,7 @@ func dropDuplicates(of []*Span) []*Span {
 func (t *tree) account(path []criticalpath.Stretch, names *partNames) account {
 	a := account{start: t.root.Start, seconds: seconds(t.root.End - t.root.Start),
 		parts: map[lab.TracePart]lab.PartCost{}}
-	entered := map[*Span]bool{t.root: true} // the spans that enter their service: no caller is in it
+	entered := map[*Span]bool{t.root: true} // the root, and spans whose caller is in another service
 	for _, s := range t.spans {
 		for _, child := range t.children[s.ID] {
 			entered[child] = child.Unit != s.Unit
