@@ -268,7 +268,8 @@ func (r *rabbit) Delete(ctx context.Context) error {
 	if topology.Exchange == "" {
 		return nil
 	}
-	if err := r.withChannel(ctx, r.noteOf(*topology).remove); err != nil {
+	names := r.noteOf(*topology) // of its exchange and queues
+	if err := r.withChannel(ctx, names.remove); err != nil {
 		return fmt.Errorf("delete topology in rabbitmq: %w", err)
 	}
 	r.topology.Store(&Topology{})

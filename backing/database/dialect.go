@@ -27,7 +27,7 @@ func (db *DB) Integer() string {
 // must end with {rows} or {keyed}, which set how MariaDB compares its texts: by their bytes, with spaces at
 // the end, as the other databases do.
 //
-//	{number}   a 64-bit primary key           {position} a 64-bit primary key that counts up by itself
+//	{number}   a 64-bit integer               {position} a 64-bit primary key that counts up by itself
 //	{id}       36 ASCII characters            {key}      up to 64 ASCII characters
 //	{word}     up to 16 ASCII characters      {text}     up to 120 ASCII characters
 //	{journal}  up to 255 ASCII characters     {name}     up to 255 characters, compared byte by byte
