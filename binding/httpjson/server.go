@@ -50,7 +50,7 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, 
 	return s, err
 }
 
-// answer carries out one call and appends its answer to out.
+// answer implements leanhttp.Respond: it carries out one call and appends its answer to out.
 func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last bool, out []byte) []byte {
 	if left, limited := rpc.ParseTimeout(string(request.Context)); limited {
 		var cancel context.CancelFunc
