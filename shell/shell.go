@@ -64,7 +64,8 @@ var bareWord = regexp.MustCompile(`^(?:[\pL\pN_@%+:,./-]|\{\w+\})(?:[\pL\pN_@%+=
 // Quote returns a command as a user types it in a shell. Nothing in its words is expanded or run there. A
 // word with characters that a terminal does not show is written as $'...', which bash and zsh read.
 //
-// syntax.Quote of mvdan.cc/sh leaves ! bare, which an interactive shell expands, and quotes {port}.
+// It does not use syntax.Quote of mvdan.cc/sh, which quotes {port}, and leaves ! bare, though an interactive
+// shell expands it.
 func Quote(words ...string) string {
 	isHidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	quoted := make([]string, len(words))
