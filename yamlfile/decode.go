@@ -157,8 +157,9 @@ func (r *decoder) structure(node *yaml.Node, place string, into reflect.Value) {
 	known, required := Keys(into.Type())
 	r.Object(node, r.called(place), slices.Sorted(maps.Keys(known)), required, func(key, value *yaml.Node) {
 		inner, field := within(place, key), known[key.Value]
-		tag, to := field.Tag.Get("yaml"), into.FieldByIndex(field.Index)
-		if unit := tag[strings.LastIndexByte(tag, ',')+1:]; unit != tag && r.Units[unit].Parse != nil {
+		_, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		unit, to := options[strings.LastIndexByte(options, ',')+1:], into.FieldByIndex(field.Index)
+		if r.Units[unit].Parse != nil {
 			number := to.Convert(reflect.TypeFor[float64]()).Float()
 			r.Number(value, r.called(inner), unit, &number)
 			to.Set(reflect.ValueOf(number).Convert(to.Type()))
