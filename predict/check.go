@@ -277,12 +277,12 @@ func worst(checks []Check) (time, tail, cpu float64) {
 // cpuProblem returns why the CPU times of the model do not allow a prediction; empty if they do.
 func cpuProblem(m model.Model) string {
 	total := map[string]float64{}
-	selfTimed := "" // a component whose CPU time is self time
+	traced := "" // a component whose CPU time is the self time of spans
 	for i := range m.Operations {
 		m.Operations[i].Call.Executions(func(c *model.Call, _ float64) {
 			total[c.Component] += c.CPU.Seconds() + c.Background.Seconds()
 			if c.CPU.Mean > 0 && c.CPU.Source == model.Trace {
-				selfTimed = c.Component
+				traced = c.Component
 			}
 		})
 	}
@@ -291,8 +291,8 @@ func cpuProblem(m model.Model) string {
 			return fmt.Sprintf("the model has no CPU time of %s: meter it, or write a guess into the model", component)
 		}
 	}
-	if selfTimed != "" {
-		return fmt.Sprintf("the CPU time of %s is the self time of spans, an upper bound: have it metered", selfTimed)
+	if traced != "" {
+		return fmt.Sprintf("the CPU time of %s is the self time of spans, an upper bound: have it metered", traced)
 	}
 	return ""
 }
