@@ -248,7 +248,8 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 		{asIs, capacity, before, func(p pair) figures { return p.asIs }, &a.AsIs},
 		{changed, changedCapacity, after, func(p pair) figures { return p.changed }, &a.Changed},
 	} {
-		if *side.to, err = a.outcome(ctx, side.placement, side.capacity, side.f, side.pick, replicates); err != nil {
+		*side.to, err = a.outcome(ctx, side.placement, side.capacity, side.f, side.pick, replicates)
+		if err != nil {
 			return err
 		}
 	}

@@ -112,8 +112,8 @@ func (v *Vault) Warnings() []string {
 	return warnings
 }
 
-// passwordInURL matches the password of URLs: scheme://user:password@host. The password may contain @. But after
-// its first @ a separator such as a comma ends the URL: an @ behind that belongs to another text.
+// passwordInURL matches the password of URLs: scheme://user:password@host. The password may contain @. But
+// after its first @ a separator such as a comma ends the URL: an @ behind that belongs to another text.
 var passwordInURL = regexp.MustCompile(
 	`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s"?#&]+(?:@[^@/\s"',;?#&|]+)*)(@)`)
 
