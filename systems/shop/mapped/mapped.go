@@ -1,7 +1,7 @@
 // Package mapped keeps the data of the shop's components with an ORM, gorm, written as its documentation
 // shows: rows are structs, statements are built of their fields at every call, the lines of orders come by a
-// second query, and each of several rows that change has a statement of its own. The components decide which
-// rows change and what is refused, as with SQL.
+// second query, and stock levels, balances and orders that end are changed one row at a time. The components
+// decide which rows change and what is refused, as with SQL.
 //
 // The tables are those of package schema, with the same seed: nothing is migrated. Outboxes, inboxes and the
 // table of sagas do not use the ORM. Only programs whose units need it have this package.
@@ -77,8 +77,9 @@ func open(db *database.DB) store {
 	case database.PostgreSQL:
 		dialect = postgres.New(postgres.Config{Conn: pool})
 	}
-	// gorm's transactions around single writes are off, since change makes them. gorm's own log is on standard
-	// output, which belongs to the control protocol. The callback has the pool count the rows of queries.
+	// gorm's transactions around single writes are off, since change makes them. gorm would log on standard
+	// output, which belongs to the control protocol. The callback passes the number of rows and the error of
+	// each query to the pool, which counts the rows and makes the error one of package database.
 	orm, err := gorm.Open(dialect, &gorm.Config{SkipDefaultTransaction: true, DisableAutomaticPing: true,
 		Logger: logger.Discard})
 	if err == nil {
