@@ -626,8 +626,8 @@ func (x *OrderCancelled) GetOrder() *Order {
 	return nil
 }
 
-// StockChanged says what there is of a product now. Versions of a product rise;
-// some may be left out.
+// StockChanged says what there is of a product now. Versions of a product rise; of
+// several in one transaction only the last is published.
 type StockChanged struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Happening     *Happening             `protobuf:"bytes,1,opt,name=happening,proto3" json:"happening,omitempty"`
