@@ -124,7 +124,7 @@ type Column struct {
 	Value any
 }
 
-// The columns of an order for which Move and Change take values. Move has a parameter for the state.
+// Columns of an order that Move and Change set.
 const (
 	columnState  = "state"
 	columnLease  = "lease_until_us"

@@ -1,5 +1,5 @@
-// Package shoptest gives tests of the shop addresses, databases, components on them, and histories. It is for
-// tests only.
+// Package shoptest helps tests of the shop: it returns addresses, databases, document stores and components,
+// and builds histories of clients.
 package shoptest
 
 import (
