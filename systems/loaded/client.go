@@ -3,7 +3,7 @@ package loaded
 import "github.com/cleave-lab/cleave/lab"
 
 // clientParameters returns the factors for the connections and threads of the generator, and for the share of
-// flows whose services it asks for spans.
+// flows that it asks services to trace.
 func clientParameters() []lab.Parameter {
 	return []lab.Parameter{
 		{Name: lab.FactorConnections, Summary: "connections of the generator, in an open loop", Min: 1, Max: 20_000,

@@ -19,11 +19,11 @@ type Findings struct {
 // shownPerRule is the number of breaches of one rule that are listed.
 const shownPerRule = 5
 
-// Breach counts a breach of the rule named count, and lists it if it is among the first ones.
-func (f *Findings) Breach(count, format string, args ...any) {
-	f.Counts[count]++
-	if f.Counts[count] <= shownPerRule {
-		f.Problems = append(f.Problems, count+": "+fmt.Sprintf(format, args...))
+// Breach counts a breach of a rule, and lists it if it is among the first ones.
+func (f *Findings) Breach(rule, format string, args ...any) {
+	f.Counts[rule]++
+	if f.Counts[rule] <= shownPerRule {
+		f.Problems = append(f.Problems, rule+": "+fmt.Sprintf(format, args...))
 	}
 }
 

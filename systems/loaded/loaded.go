@@ -61,7 +61,7 @@ func (b Base) Parameters(operations string) []lab.Parameter {
 func (b Base) CheckPoint(operations int, over float64) lab.Point {
 	p := lab.Point{Name: b.Counted, Levels: map[string]float64{b.Counted: float64(operations)}}
 	if over > 0 {
-		p.Levels[Over] = math.Ceil(over)
+		p.Levels[Over] = math.Ceil(over) // this parameter is a whole number
 	}
 	return p
 }
