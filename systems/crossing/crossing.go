@@ -204,7 +204,7 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 		units = append(units, loaded.Nginx(RoleFront, answerTimeout,
 			loaded.Route{Path: "/", To: []string{RoleCallee}, GRPC: job.GRPC}))
 	}
-	units[len(units)-1].Node = units[1].Node // a front, which is the last unit, is on the callee's node
+	units[len(units)-1].Node = units[1].Node // the last unit is the front, if there is one
 	// A front has two connections for each caller: one from it and one to the callee.
 	return lab.Layout{
 		Units: units, Lead: RoleCaller, Operations: int64(count) * int64(each),
