@@ -72,8 +72,8 @@ func (g *gateway) answer(
 	return a
 }
 
-// route returns the kind and the id, if any, in a target of the usual form: /KIND or /KIND/ID. It leaves it
-// to net/http to decode and clean other targets, which may name the same records.
+// route returns the kind and the id, if any, in a target of the usual form: /KIND or /KIND/ID. Other targets
+// may name the same records: net/http decodes and cleans them.
 func route(target []byte) (kind people.Kind, id string, usual bool) {
 	name, rest, slash := bytes.Cut(target[1:], []byte{'/'})
 	for _, c := range rest {

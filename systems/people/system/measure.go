@@ -22,8 +22,8 @@ type part struct {
 	has           func(role string) bool
 }
 
-// parts returns the parts. Components that share the gateway's unit are part of the front, unless all do: the
-// unit of a monolith is in the first part alone, and the front is then only the database server.
+// parts returns the parts; the first is the whole system. Components in the gateway's unit belong to the
+// front. The unit of a monolith belongs to the first part only: its front is the database server alone.
 func parts() []part {
 	front := func(role string) bool {
 		return role == architecture.UnitGateway || role == peopleunit.ServiceDatabase
