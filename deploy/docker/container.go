@@ -132,11 +132,9 @@ func withGrace(ctx context.Context, do func(context.Context) error) error {
 	}
 	longer, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
-	defer context.AfterFunc(ctx, func() {
-		time.AfterFunc(makePatience, func() {
-			giveUp(fmt.Errorf("no answer for %v: %w", makePatience, context.Cause(ctx)))
-		})
-	})()
+	late := func() { giveUp(fmt.Errorf("no answer for %v: %w", makePatience, context.Cause(ctx))) }
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(makePatience, late) })
+	defer stop()
 	return do(longer)
 }
 

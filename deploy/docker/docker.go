@@ -166,6 +166,7 @@ func (d *deployment) open(ctx context.Context, parts fleet.Parts, sharedMemory i
 	if err := d.makeVolumes(ctx, parts.Units); err != nil {
 		return err
 	}
+	// Links of nodes cannot be changed here, and containers see the folders of this host.
 	if err := d.Furnish(ctx, parts.Units, d.host, nil, nil); err != nil {
 		return err
 	}
