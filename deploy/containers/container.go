@@ -14,8 +14,8 @@ import (
 
 // Container describes the container of a unit, except its image, for any platform.
 type Container struct {
-	// ContainerSpec is that of a described unit, with its mounts resolved, or else one that Trial.Describe makes
-	// for a unit of ours or a program of this host.
+	// ContainerSpec is that of a described unit (UnitSpec.Container), with its mounts resolved. For any other
+	// unit Trial.Describe makes it.
 	lab.ContainerSpec
 	Token string // by which its unit authenticates the conductor
 }
@@ -96,7 +96,7 @@ func (t Trial) mounts(spec lab.UnitSpec) (all []lab.ContainerMount) {
 	switch {
 	case spec.Foreign:
 		add(true, append([]string{"/usr", "/etc"}, spec.Reads...)...)
-	case len(spec.Cores) > 0: // taskset starts it, a program of this host: see bound
+	case len(spec.Cores) > 0: // for taskset, with which bound starts it if t.Binds is true
 		add(true, "/usr")
 	}
 	return append(all, lab.ContainerMount{Kind: lab.MountMemory, Target: "/tmp"})

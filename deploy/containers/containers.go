@@ -156,8 +156,7 @@ type Trial struct {
 	Dir    string // the trial's folder, which they see at the same path
 	Memory string // see MakeMemory
 	Binds  bool   // commands bind themselves to their processors, because the platform cannot
-	// VolumesInDir says that volumes of described units are folders below Dir, which all nodes see alike, and
-	// that a ShmSize becomes a mount.
+	// VolumesInDir says that volumes of described units are folders below Dir, which all nodes see alike.
 	VolumesInDir bool
 	// Apart says that the nodes see nothing of Dir. Volumes of described units are the containers' own, and
 	// CopyMounts copies files of this host.
@@ -209,7 +208,7 @@ func (t Trial) visibleEnvironment(
 }
 
 // Command returns the command line of a unit's container: for a unit of an image only the arguments, which
-// the image's own command gets. A foreign unit without an image and a program runs our unit program.
+// the image's own command gets. A foreign unit with neither image nor program runs our unit program.
 func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	volume, command := fleet.Volume(t.Dir, spec), []string{programInImage}
 	if !spec.Foreign {

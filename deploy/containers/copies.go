@@ -20,8 +20,8 @@ type FileCopy struct {
 	Data       []byte
 }
 
-// Limits of what is copied to nodes for a container. Swarm takes a little less than 500 KiB in a secret, and
-// each file is one.
+// Limits of what is copied to nodes for a container. In a swarm each file is a secret, of a little less than
+// 500 KiB at most. In Kubernetes all files are in one secret, of 1 MiB at most.
 const (
 	maxCopied      = 480 << 10 // bytes of all files
 	maxCopiedFiles = 64

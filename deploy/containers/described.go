@@ -146,6 +146,7 @@ func (t Trial) describedMounts(spec lab.UnitSpec) (all []lab.ContainerMount, err
 		}
 		all = append(all, m)
 	}
+	// Clusters have no option for the size of /dev/shm.
 	if size := spec.Container.ShmSize; size > 0 && (t.VolumesInDir || t.Apart) {
 		all = append(all, lab.ContainerMount{Kind: lab.MountMemory, Target: "/dev/shm",
 			Options: fmt.Sprintf("size=%d", size)})

@@ -31,7 +31,7 @@ func Faults() []lab.FaultKind {
 func Nodes(layout lab.Layout, names []string) []lab.Node {
 	servers, contained, _ := Split(layout)
 	specs := slices.Concat(servers, contained, layout.Prepare)
-	places, _ := Places(names, specs, layout.Links) // Preflight says why there can be none
+	places, _ := Places(names, specs, layout.Links) // Preflight reports the error
 	nodes := lab.Nodes(names[1:], NodeFaults()...)
 	for i := range nodes {
 		for _, spec := range specs {

@@ -75,17 +75,17 @@ func UnitProgram(folder string, spec lab.UnitSpec) string {
 // path keeps the name that the program is called by if the container has that name, too: some
 // programs behave differently by name, such as redis-server, which is a link to redis-check-rdb.
 func programOf(spec lab.UnitSpec) (string, error) {
-	var folder, path string
+	var target, calledIn string // the file itself, and the folder in which it was found
 	program := spec.Program
 	if strings.Contains(program, "/") && !filepath.IsAbs(program) && spec.Dir != "" {
 		program = filepath.Join(spec.Dir, program)
 	}
 	called, err := exec.LookPath(program)
 	if err == nil {
-		path, err = filepath.EvalSymlinks(called)
+		target, err = filepath.EvalSymlinks(called)
 	}
 	if err == nil {
-		folder, err = filepath.EvalSymlinks(filepath.Dir(called))
+		calledIn, err = filepath.EvalSymlinks(filepath.Dir(called))
 	}
 	isInContainer := func(path string) bool {
 		return slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads),
@@ -98,12 +98,12 @@ func programOf(spec lab.UnitSpec) (string, error) {
 		return "", spec.ProgramMissing()
 	case err != nil:
 		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
-	case !isInContainer(path):
+	case !isInContainer(target):
 		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host "+
-			"beside its own folder: deploy it as a process, or as a compose file", path)
+			"beside its own folder: deploy it as a process, or as a compose file", target)
 	}
-	if named := filepath.Join(folder, filepath.Base(called)); isInContainer(named) {
+	if named := filepath.Join(calledIn, filepath.Base(called)); isInContainer(named) {
 		return named, nil
 	}
-	return path, nil
+	return target, nil
 }
