@@ -12,8 +12,8 @@ import (
 )
 
 // linked changes the link of a node: requests from elsewhere to its units arrive late, and those among its
-// units do not, also after a restart. A unit without a node is on another one. The proof of the link has
-// a measured rate and delay.
+// units do not, also after a restart. A unit that names no node is not on that node. The proof of the link
+// has a measured rate and delay.
 func linked(t *testing.T, s *suite) {
 	if links := s.Can().Links; links == nil || links() != nil || os.Geteuid() != 0 {
 		t.Skip("the links of hosts are not ours to change in this deployment")

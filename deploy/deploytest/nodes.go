@@ -3,6 +3,7 @@ package deploytest
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 // drained checks that the units of a drained node run elsewhere, with their data, and are reached at their
 // new and at their former addresses, or that a deployer without this fault refuses it.
 func drained(t *testing.T, s *suite) {
-	storeLife := 3 // the life in which the store must be ready
+	storeLife := 3 // the life in which the store must be ready: its setup counts as two lives
 	l := withStore(func(ctx context.Context, address string) error { return inLife(storeLife)(ctx, address) })
 	l.Units = append(l.Units, Layout("stock", "views").Units[1:]...)
 	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
@@ -53,7 +54,7 @@ func drained(t *testing.T, s *suite) {
 	}
 	life := ":2"
 	if moved == "store" {
-		life = ":4" // its setup counts as two lives
+		life = ":" + strconv.Itoa(storeLife)
 	}
 	if text := ask(t, d, moved); !strings.HasSuffix(text, life) {
 		t.Errorf("%s says %q, want the number of its next life, %s: it keeps its data", moved, text, life)

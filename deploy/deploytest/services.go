@@ -45,8 +45,9 @@ func Services(image, keeps string) lab.Layout {
 // metered, and keep their data after faults.
 func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, left func() []string) {
 	l := Services(image, keeps)
-	l.Units[1].Container.Command[2] = "data-base:90" // others call db there, and it listens on 80
-	l.Units[3].Container.Ports = []lab.ContainerPort{{Port: 90, Target: 80}}
+	web, db := l.Units[1].Container, l.Units[3].Container
+	web.Command[2] = "data-base:90" // db is called there, and listens on 80
+	db.Ports = []lab.ContainerPort{{Port: 90, Target: 80}}
 	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(l)
 	testset.Must(t, err)
 	s := &suite{Deployer: deployer, dir: Folder(t)}
