@@ -1,8 +1,8 @@
 // Command bench measures what deploying costs, for each deployer that this host can do: the
 // time until six units are ready, and from then until they are gone, in rounds in which every
-// deployer has its turn; and the meter's share of one core for fifty units. The first time
-// includes the platform: a swarm, a cluster and images are made in every round and removed at
-// its end.
+// deployer has its turn; and the meter's share of one core for fifty units. The time until
+// the units are ready includes the platform: a swarm, a cluster and images are made in every
+// round and removed at its end.
 //
 // Its units are those of package deploytest. It prints a table and writes the figures as
 // JSON to the file named by -out.
