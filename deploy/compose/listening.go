@@ -20,7 +20,7 @@ const nameServer = "0B00007F:"
 func listening(pid int) map[string]bool {
 	ports := map[string]bool{}
 	for _, columns := range append(process.Listeners(pid, "tcp"), process.Listeners(pid, "tcp6")...) {
-		if address := columns[1]; !strings.HasPrefix(address, nameServer) {
+		if address := columns[1]; !strings.HasPrefix(address, nameServer) { // the local one; see proc_net(5)
 			_, port, _ := strings.Cut(address, ":")
 			ports[port] = true
 		}
