@@ -32,7 +32,8 @@ func Docker(wanted func(label string) bool) ([]Leftover, error) {
 	objects, err := client.List(ctx, DockerLabel)
 	var found []Leftover
 	for _, object := range objects {
-		// An image of another name is the user's, even with the label, which docker commit copies to it.
+		// The ID of an image is its name. One of another name is the user's, even with the label, which docker
+		// commit copies to it.
 		if wanted(object.Label) && (object.Kind != "image" || strings.HasPrefix(object.ID, ImageName)) {
 			found = append(found, Leftover(object))
 		}

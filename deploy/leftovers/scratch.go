@@ -110,7 +110,8 @@ func makeRoot(path, folder string) (root *os.Root, err error) {
 }
 
 // Release makes the sweeper remove the private directory, and the root if it is then
-// empty, and checks that the directory is gone.
+// empty, and checks that the directory is gone. The deployers must have removed their
+// objects before: the sweeper does not look for them after the message released.
 func (s *Scratch) Release() error {
 	if s.lock != nil {
 		_ = s.lock.Close() // nothing was written
