@@ -37,7 +37,7 @@ func (Injector) Check(faults []lab.Fault, layout lab.Layout) error {
 }
 
 // overlaps returns an error for each fault that begins while its target has another one that excludes it.
-// It does not know when a fault of lab.EveryUnit reaches which unit.
+// It leaves out faults of lab.EveryUnit: when they reach a unit is not known.
 func overlaps(faults []lab.Fault) (problems []error) {
 	inOrder := slices.SortedStableFunc(slices.Values(faults),
 		func(a, b lab.Fault) int { return cmp.Compare(a.After, b.After) })
@@ -73,7 +73,7 @@ func check(f lab.Fault, layout lab.Layout) error {
 		known = append(known, node.Name)
 	}
 	known = append(known, lab.EveryUnit)
-	node, onNode := layout.Node(f.Target)
+	node, isNode := layout.Node(f.Target)
 	switch {
 	case !slices.Contains(lab.FaultKinds(), f.Kind):
 		return fmt.Errorf("there is no fault %q; there are: %v", f.Kind, lab.FaultKinds())
@@ -86,7 +86,7 @@ func check(f lab.Fault, layout lab.Layout) error {
 	case f.Kind == lab.FaultDrain && len(node.Pinned) > 0:
 		return fmt.Errorf("the layout pins %s to it, which cannot move to another node",
 			strings.Join(node.Pinned, ", "))
-	case onNode && !slices.Contains(node.Faults, f.Kind):
+	case isNode && !slices.Contains(node.Faults, f.Kind):
 		return fmt.Errorf("it is a node, to which only these can be done: %v", node.Faults)
 	case f.Kind.Passes() && f.Heal > 0:
 		return fmt.Errorf("it cannot last %g s, since its target is started again at once: leave the duration "+
@@ -155,7 +155,7 @@ func (p *injection) play(f lab.Fault) {
 	for _, target := range targets {
 		f.Target = target.Name
 		p.harmAndHeal(f, target)
-		f.After = max(f.After+2*f.Heal, p.now()+f.Heal) // the first counts if Harm failed at once
+		f.After = max(f.After+2*f.Heal, p.now()+f.Heal) // the second is too early if Harm failed
 	}
 }
 
@@ -182,7 +182,7 @@ func (p *injection) record(f lab.Fault) *lab.FaultRecord {
 func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 	own := &turn{f, make(chan struct{})}
 	defer close(own.over)
-	delay, err := p.awaitTurn(own)
+	note, err := p.awaitTurn(own)
 	r := p.record(f)
 	if err != nil {
 		r.Error = err.Error()
@@ -193,7 +193,7 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 		r.Error = err.Error()
 		return
 	}
-	r.Began, r.Effective, r.Proof = p.now(), true, delay+proof
+	r.Began, r.Effective, r.Proof = p.now(), true, note+proof
 	if !p.waitUntil(p.ctx, r.Began+f.Heal) { // heals even if the load has ended
 		r.Error = "it was not healed, because the trial ended early"
 		return
@@ -246,7 +246,7 @@ func (p *injection) enqueue(own *turn) (before []*turn) {
 }
 
 // missed returns the error of a fault that was not done before the load ended. It says when the fault was due
-// and appends why to that, such as "when its target still had the fault cut"; "" if there is no more to say.
+// and appends why to that, such as ", when its target still had the fault cut", or "".
 func (p *injection) missed(f lab.Fault, why string) error {
 	end, advice := "the load was over", ": let it begin earlier, or the load last longer"
 	if p.ctx.Err() != nil {
