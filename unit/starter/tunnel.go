@@ -21,11 +21,11 @@ const (
 	tunnelTimeout = 10 * time.Second
 )
 
-// ServeTunnel connects units with the conductor, whose host they cannot reach themselves. Units connect to
-// one of its addresses, the conductor in advance to the other one, where it must send the token in tokenFile.
-// ServeTunnel joins one connection of each. It closes the connection of a unit if none of the conductor's is
-// available in time, or if units have too many connections, and says so on standard error. It returns when it
-// can no longer listen.
+// ServeTunnel connects units with the conductor, whose host they cannot reach themselves. It listens on two
+// addresses: units is for the units, conductor for the conductor, which connects in advance and must send the
+// token in tokenFile. ServeTunnel joins one connection of each. It closes the connection of a unit if none of
+// the conductor's is available in time, or if units have too many connections, and says so on standard error.
+// It returns when it can no longer listen.
 func ServeTunnel(units, conductor, tokenFile string) error {
 	token, err := os.ReadFile(tokenFile)
 	if err != nil {
