@@ -16,7 +16,7 @@ func NodeFaults() []lab.FaultKind {
 }
 
 // LongestCut bounds how long a node of a private cluster can be cut off: units that hear nothing of their
-// conductor for longer end. No private cluster evicts the units of a node sooner.
+// conductor for longer end (unit.Lease). No private cluster evicts the units of a node sooner.
 const LongestCut = 30 * time.Second
 
 // Faults returns the faults that can be done to units of private clusters.
