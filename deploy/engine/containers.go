@@ -238,8 +238,7 @@ const (
 )
 
 // lacksMemory reports whether the daemon has an event that a container was out of memory in its last life.
-// The daemon learns of that and of the end in any order, and the state of the container lacks what it learned
-// last.
+// The daemon may learn of the end first: then the state of the container does not show the lack of memory.
 func (c *Client) lacksMemory(ctx context.Context, name string, seen Inspection) bool {
 	query := where(map[string][]string{"container": {name}, "event": {"oom"}})
 	query.Set("since", strconv.FormatInt(seen.State.StartedAt.Unix(), 10))
