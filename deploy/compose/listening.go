@@ -29,7 +29,7 @@ func listening(pid int) map[string]bool {
 }
 
 // withoutOthers removes the ports of other programs from those that were open in the container's network
-// before its end: in the network of this host, these are the ports that are still open.
+// before its end. Only the network of this host has other programs: their ports are still open.
 func (c *container) withoutOthers(ports map[string]bool) map[string]bool {
 	if c.network == "host" {
 		for port := range listening(os.Getpid()) {
