@@ -99,8 +99,8 @@ func (h *Host) ProbeRate(ctx context.Context) (proof string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("probe the link from %s: %w", h.Name, err)
 	}
-	soonest, latest := probeSpan*95/100, probeSpan+
-		time.Duration(float64(bytes)/h.rate/leastHeld*float64(time.Second))
+	soonest := probeSpan * 95 / 100
+	latest := probeSpan + time.Duration(float64(bytes)/h.rate/leastHeld*float64(time.Second))
 	for _, took := range []time.Duration{toHost, fromHost} {
 		if took < soonest || took > latest {
 			return "", fmt.Errorf("the link of %s does not hold its rate of %.4g MB/s: %d bytes took %v to it and "+
