@@ -14,7 +14,8 @@ import (
 
 // Services returns a layout of units as a user's compose file describes them, of an image with the suite's
 // program: web calls db by another of db's names, and starts once db is healthy and fill has finished. fill
-// fails until db is healthy. db counts its lives in the folder keeps.
+// fails until db is healthy, because it moves a file that db's health check makes. db counts its lives in the
+// folder keeps.
 func Services(image, keeps string) lab.Layout {
 	const program = "/program" // of the suite, in the image
 	data := []lab.ContainerMount{{Kind: lab.MountVolume, Source: "data", Target: "/data"}}
