@@ -21,38 +21,39 @@ func Split(text string) ([]string, error) {
 		return nil, errors.New("the command has a NUL character: remove it")
 	}
 	var words []string
-	var word strings.Builder
-	var quote rune                 // the open quote; 0: none
+	var word []byte
+	var quote byte                 // the open quote; 0: none
 	begun, escaped := false, false // begun: there is a word, which may be empty
-	for _, r := range text {
+	for i := range len(text) {     // bytes, since a path may be no UTF-8
+		c := text[i]
 		switch {
 		case escaped:
-			word.WriteRune(r)
+			word = append(word, c)
 			escaped = false
-		case r == '\\' && quote != '\'':
+		case c == '\\' && quote != '\'':
 			begun, escaped = true, true
-		case r == quote:
+		case c == quote:
 			quote = 0
 		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			begun, quote = true, r
-		case r == ' ' || r == '\t' || r == '\n':
+			word = append(word, c)
+		case c == '\'' || c == '"':
+			begun, quote = true, c
+		case c == ' ' || c == '\t' || c == '\n':
 			if begun {
-				words = append(words, word.String())
+				words = append(words, string(word))
 			}
-			word.Reset()
+			word = word[:0]
 			begun = false
 		default:
 			begun = true
-			word.WriteRune(r)
+			word = append(word, c)
 		}
 	}
 	if quote != 0 || escaped {
 		return nil, errors.New("the command ends inside quotes or behind a backslash")
 	}
 	if begun {
-		words = append(words, word.String())
+		words = append(words, string(word))
 	}
 	return words, nil
 }

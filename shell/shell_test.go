@@ -13,6 +13,7 @@ func TestSplit(t *testing.T) {
 		"":                            nil,
 		"  nginx  -g 'daemon off;' ":  {"nginx", "-g", "daemon off;"},
 		`a "b \"c\"" d\ e ''`:         {"a", `b "c"`, "d e", ""},
+		"cat caf\xe9":                 {"cat", "caf\xe9"},
 		"sh -c $HOME `x` ; | & *.txt": {"sh", "-c", "$HOME", "`x`", ";", "|", "&", "*.txt"},
 	} {
 		if got, err := Split(text); err != nil || !slices.Equal(got, want) {

@@ -363,7 +363,9 @@ func TestComposeFilesAsArguments(t *testing.T) {
 // the containers with their rights on this host, and the database queries of the plan.
 func TestPlansOfOthersShowWhatServicesMayDo(t *testing.T) {
 	web := lab.ContainerSpec{Command: []string{"a b"}, Privileged: true, CapAdd: []string{"SYS_ADMIN"},
-		Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/etc"}}}
+		Env: []string{"KEY=${CLEAVE_MASKED_KEY}"}, Health: &lab.HealthCheck{Test: []string{"CMD", "curl", "a b"}},
+		Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/etc"},
+			{Kind: lab.MountFiles, Target: "/conf", Files: map[string]string{"a": "x\ny"}}}}
 	does := describeActions(lab.Study{Variants: []lab.Variant{{External: &lab.ExternalSystem{
 		Ready: lab.SystemReady{Command: []string{"./ready.sh", "{port}"}},
 		Audit: &lab.SystemAudit{Queries: []lab.AuditQuery{{In: "shop", SQL: "SELECT 1"}},
@@ -372,6 +374,7 @@ func TestPlansOfOthersShowWhatServicesMayDo(t *testing.T) {
 		Services: []lab.SystemService{{Name: "web", Image: "nginx", Container: web}, {Name: "db", Image: "db"}}}}}})
 	expectTexts(t, "it", does, `start a container of the image nginx 'a b' as web`, "give it /etc of this host",
 		"give it power over this host (privileged: true, its processes: false, SYS_ADMIN)",
+		`with 'KEY=${CLEAVE_MASKED_KEY}'`, "give it /conf/a:\n      x\n      y", "have it run curl 'a b'",
 		"start a container of the image db as db", "run ./ready.sh {port} in a folder of its own",
 		`ask the database db:1/a as the user me, with the password of /etc/x: 'SELECT 1'`)
 	if strings.Count(does, "power") != 1 {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -112,8 +113,8 @@ func describeActions(s lab.Study) string {
 	return strings.Join(lines, "\n")
 }
 
-// describeService adds the lines of a service: its container, the files of this host that the container gets,
-// and its rights on this host.
+// describeService adds the lines of a service: its container, what the container gets of this host and of the
+// plan, where masked values of the user may be filled in, and its rights on this host.
 func describeService(line func(format string, args ...any), service lab.SystemService) {
 	c := service.Container
 	line("start a container of the image %s as %s", shell.Quote(slices.Concat([]string{service.Image},
@@ -122,6 +123,15 @@ func describeService(line func(format string, args ...any), service lab.SystemSe
 		if mount.Kind == lab.MountBind {
 			line("give it %s of this host", shell.Quote(mount.Source))
 		}
+		for _, name := range slices.Sorted(maps.Keys(mount.Files)) {
+			line("give it %s:\n      %s", shell.Quote(path.Join(mount.Target, name)), indented(mount.Files[name]))
+		}
+	}
+	for _, variable := range c.Env {
+		line("with %s", shell.Quote(variable))
+	}
+	if c.Health != nil && len(c.Health.Test) > 1 {
+		line("have it run %s", shell.Quote(c.Health.Test[1:]...))
 	}
 	if c.Privileged || c.HostPID || len(c.CapAdd)+len(c.SecurityOpt) > 0 {
 		line("give it power over this host (privileged: %t, its processes: %t, %s)", c.Privileged, c.HostPID,

@@ -55,7 +55,7 @@ func Steps(t *testing.T, s lab.Explainable, from, to lab.Variant) (stops []lab.V
 		}
 	}
 	if len(steps) != len(stops)-1 {
-		t.Errorf("%d steps lead along %d stops", len(steps), len(stops))
+		t.Fatalf("%d steps lead along %d stops", len(steps), len(stops))
 	}
 	var all []string
 	for i, step := range steps {

@@ -124,9 +124,9 @@ func playStore(ctx context.Context, store string, o options) (all []figures.Figu
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	address := sqlite.Address(filepath.Join(dir, "files"))
 	if store != architecture.SQLite {
-		instance, err := servers.Start(ctx, server.Kind(store), filepath.Join(dir, "server"), server.Settings{})
-		if err != nil {
-			return nil, err
+		instance, failed := servers.Start(ctx, server.Kind(store), filepath.Join(dir, "server"), server.Settings{})
+		if failed != nil {
+			return nil, failed
 		}
 		defer func() { err = errors.Join(err, instance.Stop()) }()
 		address = instance.URL()
