@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -92,24 +93,29 @@ func (p *testPlan) dataSet(e *element) {
 		csvName = strings.TrimSuffix(csvName, ".csv") + "-rows.csv"
 	}
 	rows, err := p.readData(file, e.text("fileEncoding"), delimiter, e.truth("quotedData"))
-	if err != nil {
-		p.note(e.where(), "data file "+file, fmt.Sprintf("not read (%v): put it beside the scenario as %s, with "+
-			"commas and a first line of column names: %s",
-			err, csvName, strings.Join(safeNames(columns), ",")))
-	}
 	if len(rows) > 0 && (len(columns) == 0 || skipFirst) {
 		if len(columns) == 0 {
 			columns = rows[0]
 		}
 		rows = rows[1:]
 	}
+	if err == nil && len(rows) == 0 {
+		err = errors.New("it has no rows")
+	}
+	if err != nil {
+		header := "a first line of column names"
+		if len(columns) > 0 {
+			header += ": " + strings.Join(safeNames(columns), ",")
+		}
+		p.note(e.where(), "data file "+file, fmt.Sprintf("not copied (%v): put it beside the scenario as %s, with "+
+			"commas and %s", err, csvName, header))
+	} else {
+		p.beside[csvName] = csvOf(columns, rows)
+	}
 	for i, column := range safeNames(columns) {
 		e.parent.setVariable(columns[i], name+"."+column)
 	}
 	p.file.Data = with(p.file.Data, name, scenario.Data{CSV: csvName})
-	if len(rows) > 0 && len(columns) > 0 {
-		p.beside[csvName] = csvOf(columns, rows)
-	}
 }
 
 // csvOf returns a CSV file with a line of column names.

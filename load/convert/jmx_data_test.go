@@ -45,6 +45,26 @@ func TestDataSets(t *testing.T) {
 	}
 }
 
+// TestDataWithoutRowsIsNoted: a scenario refuses a data file without rows, so the user must add it.
+func TestDataWithoutRowsIsNoted(t *testing.T) {
+	for _, c := range []struct{ text, more, columns string }{
+		{"", prop("variableNames", "user,b"), ": user,b"},
+		{"", "", ""},
+		{"user,b\n", "", ": user,b"},
+		{"x,y\n", prop("variableNames", "user,b") + prop("ignoreFirstLine", "true"), ": user,b"},
+	} {
+		set := tag("CSVDataSet", "Data", prop("filename", "d.txt")+c.more, "")
+		got, err := convert("plan.jmx", []byte(plan(group("G", 1, set+sampler("A", "/${user}", "")))),
+			Options{beside: fstest.MapFS{"d.txt": {Data: []byte(c.text)}}})
+		testset.Must(t, err)
+		wantNote(t, &got, "data file d.txt: not copied (it has no rows): put it beside the scenario as plan-d.csv")
+		wantNote(t, &got, "a first line of column names"+c.columns)
+		if len(got.Beside) > 0 {
+			t.Errorf("%q: files %q", c.text, got.Beside)
+		}
+	}
+}
+
 func TestDataInAnotherEncoding(t *testing.T) {
 	for encoding, want := range map[string]string{"ISO-8859-1": "user\nzo\u00e9\n", "x": ""} {
 		set := tag("CSVDataSet", "Data", prop("filename", "latin.txt")+prop("fileEncoding", encoding), "")
