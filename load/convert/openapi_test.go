@@ -9,6 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // TestDescriptionsAsPeopleWriteThem converts descriptions whose scalars YAML takes for something else
@@ -51,11 +52,37 @@ func TestNumbersBetweenExcludedBounds(t *testing.T) {
 		`{"minimum": 0, "exclusiveMinimum": true, "maximum": 0.5}`:           0.25,
 		`{"exclusiveMinimum": 0, "exclusiveMaximum": 1, "multipleOf": 0.25}`: 0.25,
 		`{"exclusiveMaximum": 1}`:                                            0.5,
+		`{"exclusiveMinimum": 0.1, "maximum": 0.3, "multipleOf": 0.25}`:      0.25,
+		`{"minimum": 0.1, "exclusiveMaximum": 0.3, "multipleOf": 0.25}`:      0.25,
+		`{"exclusiveMinimum": 0.3, "maximum": 0.4, "multipleOf": 0.1}`:       0.4,
+		`{"maximum": 3, "multipleOf": 5}`:                                    0,
 	} {
 		var s openapi3.Schema
 		testset.Must(t, json.Unmarshal([]byte(text), &s))
 		if got, reason := number(&s, "share"); got != want {
 			t.Errorf("%s: %v (%s), want %g", text, got, reason, want)
+		}
+	}
+}
+
+// TestWholeNumbersBetweenFractions: only a bound that is a whole number itself is excluded as one.
+func TestWholeNumbersBetweenFractions(t *testing.T) {
+	for text, want := range map[string]scenario.Range{
+		`{"exclusiveMinimum": 0.5, "maximum": 1}`:                           {From: 1, To: 1},
+		`{"minimum": 1, "exclusiveMaximum": 1.5}`:                           {From: 1, To: 1},
+		`{"minimum": 0.5, "exclusiveMinimum": true, "maximum": 1}`:          {From: 1, To: 1},
+		`{"minimum": 1, "maximum": 1.5, "exclusiveMaximum": true}`:          {From: 1, To: 1},
+		`{"exclusiveMinimum": 0, "exclusiveMaximum": 2}`:                    {From: 1, To: 1},
+		`{"exclusiveMinimum": -0.5, "exclusiveMaximum": 2.5, "maximum": 9}`: {From: 0, To: 2},
+		`{"maximum": 0.5}`:          {From: 0, To: 0},
+		`{"exclusiveMaximum": 0.5}`: {From: 0, To: 0},
+	} {
+		var s openapi3.Schema
+		testset.Must(t, json.Unmarshal([]byte(text), &s))
+		a := &description{draft: newDraft("a")}
+		_, reason := a.integer(&s, "n")
+		if got := a.file.Values["n"].Integer; got == nil || *got != want {
+			t.Errorf("%s: %v (%s), want %v", text, got, reason, want)
 		}
 	}
 }

@@ -201,36 +201,50 @@ func (a *description) array(s *openapi3.Schema, label string, depth int) (any, s
 	return list, ""
 }
 
-// bounds returns the smallest and the largest number, both included. It moves an excluded bound by step;
-// with a step of 0 the bound stays. Without bounds the numbers begin at 1.
+// bounds returns the smallest and the largest number, both included. It moves an excluded bound by step if the
+// bound is a multiple of step, and with a step of 0 not at all. Without bounds the numbers begin at 1.
 func bounds(s *openapi3.Schema, step float64) (low, high float64) {
 	const usual = 999 // the distance from the smallest to the largest number if the schema has no largest one
 	low, high = math.Inf(-1), math.Inf(1)
 	if s.Max != nil {
 		high = *s.Max
 		if s.ExclusiveMax.IsTrue() {
-			high -= step
+			high -= stepFrom(high, step)
 		}
 	}
 	if s.ExclusiveMax.Value != nil {
-		high = min(high, *s.ExclusiveMax.Value-step)
+		high = min(high, *s.ExclusiveMax.Value-stepFrom(*s.ExclusiveMax.Value, step))
 	}
 	if s.Min != nil {
 		low = *s.Min
 		if s.ExclusiveMin.IsTrue() {
-			low += step
+			low += stepFrom(low, step)
 		}
 	}
 	if s.ExclusiveMin.Value != nil {
-		low = max(low, *s.ExclusiveMin.Value+step)
+		low = max(low, *s.ExclusiveMin.Value+stepFrom(*s.ExclusiveMin.Value, step))
 	}
 	if math.IsInf(low, -1) {
 		low = min(1, high)
+		if step > 0 { // the first multiple from low on must not be above high
+			low = min(1, math.Floor(high/step)*step)
+		}
 	}
 	if math.IsInf(high, 1) {
 		high = low + usual
 	}
 	return low, high
+}
+
+// stepFrom returns the step by which an excluded bound moves: 0 unless it is a multiple of step. The rounding
+// of fractions such as 0.3/0.1 does not count.
+func stepFrom(bound, step float64) float64 {
+	const rounding = 1e-14
+	quotient := bound / step
+	if math.Abs(quotient-math.Round(quotient)) <= rounding*math.Abs(quotient) {
+		return step
+	}
+	return 0
 }
 
 // integer returns a whole number within the bounds of a schema: a generated one, or a constant one if it must
