@@ -176,6 +176,27 @@ func TestADocumentOfBlanksHasNoFormat(t *testing.T) {
 	}
 }
 
+// TestNamesAreNoTemplates: the names of steps and flows are shown as they are.
+func TestNamesAreNoTemplates(t *testing.T) {
+	const name = "Load ${id}"
+	page := entryOf("http://shop.example/", "text/html")
+	for _, c := range []struct{ file, text, flow, step string }{
+		{"a.jmx", plan(group("G", 1, sampler(name, "/a", ""))), "", name},
+		{"a.json", strings.Replace(collectionOf(strings.Replace(item(`"http://s/"`), "One", name, 1)), `"C"`,
+			`"`+name+`"`, 1), name, name},
+		{"a.har", strings.Replace(recordingOf(page), "Shop", name, 1), name, ""},
+		{"openapi.json", `{"openapi":"3.0.0","info":{"title":"a","version":"1"},"paths":{"/${id}":{"get":{` +
+			`"parameters":[{"in":"path","name":"id","required":true,"example":7}],` +
+			`"responses":{"200":{"description":"a"}}}}}}`, "", "GET /${id}"},
+	} {
+		got := converted(t, c.file, c.text, Options{})
+		flow := got.File.Flows[0]
+		if c.flow != "" && flow.Name != c.flow || c.step != "" && flow.Steps[0].Name != c.step {
+			t.Errorf("%s: flow %q, step %q, want %q, %q", c.file, flow.Name, flow.Steps[0].Name, c.flow, c.step)
+		}
+	}
+}
+
 // TestManyNamesAndNotes: every name is another one, and a large document does not take minutes.
 func TestManyNamesAndNotes(t *testing.T) {
 	d, begun := newDraft("a"), time.Now()

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -112,10 +113,7 @@ func (d *draft) har(data []byte, options Options) error {
 		d.keep(&e.recorded, d.complete(e))
 	}
 	slices.SortStableFunc(d.found, func(a, b *recorded) int { return a.start.Compare(b.start) })
-	name := "recording"
-	if title := recording.Get("log.pages.0.title").String(); oneLine(title) != "" {
-		name = oneLine(scenario.Literal(title))
-	}
+	name := cmp.Or(oneLine(recording.Get("log.pages.0.title").String()), "recording")
 	return d.flow("recording", name, options)
 }
 

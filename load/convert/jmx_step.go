@@ -84,7 +84,7 @@ func (p *testPlan) sampler(e *element) {
 	if !ok {
 		return
 	}
-	step := scenario.Step{Name: scenario.Literal(e.name), Headers: p.headers(e, scope)}
+	step := scenario.Step{Name: e.name, Headers: p.headers(e, scope)}
 	p.request(e, settings, &step, path)
 	if setting(settings, "HTTPSampler.follow_redirects") == "true" ||
 		setting(settings, "HTTPSampler.auto_redirects") == "true" {

@@ -13,7 +13,7 @@ import (
 
 // step returns the step for an operation on a path, or the reason why there is none.
 func (a *description) step(o *operation, path string) (step scenario.Step, reason string) {
-	step.Name = scenario.Literal(o.key())
+	step.Name = o.key()
 	step.Headers = map[string]string{}
 	var query []string
 	for _, p := range o.parameters {

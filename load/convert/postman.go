@@ -42,7 +42,7 @@ func (d *draft) postman(data []byte, options Options) error {
 		return errors.New("no request of the collection can be converted:" + d.reasons())
 	}
 	name := cmp.Or(oneLine(root.Get("info.name").String()), "collection")
-	return d.flow("collection", scenario.Literal(name), options)
+	return d.flow("collection", name, options)
 }
 
 // items converts the items of a folder. auth is the authorization of its parents.

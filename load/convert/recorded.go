@@ -140,7 +140,7 @@ func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool
 			path = path[1:] // a value of an answer may be a whole path or URL
 		}
 	}
-	step := scenario.Step{Name: scenario.Literal(r.name), Body: d.scenarioText(r.body), Expect: r.expect,
+	step := scenario.Step{Name: r.name, Body: d.scenarioText(r.body), Expect: r.expect,
 		Extract: r.extract, Think: scenario.Duration(r.think)}
 	if r.name == "" {
 		step.Name = scenario.Literal(r.method + " " + referencePattern.ReplaceAllString(path, "{$1}"))
