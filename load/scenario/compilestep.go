@@ -42,9 +42,14 @@ func (c *compiler) readStep(place string, s *Step, names *scope) step {
 	return compiled
 }
 
-// operation returns the index of the step's operation. Its name is in all output.
+// Operation returns the name of the step's operation, without passwords: it is in all output.
+func (s *Step) Operation() string {
+	return secret.HidePasswords(cmp.Or(s.Name, s.Request+s.GRPC))
+}
+
+// operation returns the index of the step's operation.
 func (c *compiler) operation(s *Step) int {
-	name := secret.HidePasswords(cmp.Or(s.Name, s.Request+s.GRPC))
+	name := s.Operation()
 	i := slices.Index(c.plan.operations, name)
 	if i < 0 {
 		i = len(c.plan.operations)

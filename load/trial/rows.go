@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 // rowMaker converts samples to rows of a list of operations.
@@ -31,18 +32,18 @@ func newRowMaker(t *Trial) rowMaker {
 	return m
 }
 
-// url returns the URL of an operation, with its templates.
+// url returns the URL of an operation, with its templates and without passwords.
 func (t *Trial) url(operation string) string {
 	for _, flow := range t.spec.Scenario.Flows {
 		for _, step := range flow.Steps {
-			if operation != step.Name && operation != step.Request && operation != step.GRPC {
+			if operation != step.Operation() {
 				continue
 			}
 			if step.GRPC != "" {
 				return t.at.scheme + "://" + t.at.host + "/" + step.GRPC
 			}
 			_, path, _ := strings.Cut(step.Request, " ")
-			return t.at.origin() + t.at.path + path
+			return secret.HidePasswords(t.at.origin() + t.at.path + path)
 		}
 	}
 	return t.spec.Target

@@ -15,6 +15,19 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
+// TestURLsOfRowsHaveNoPasswords, nor have the names of operations, by which url finds the step.
+func TestURLsOfRowsHaveNoPasswords(t *testing.T) {
+	s := specFor(t, "http://127.0.0.1:1")
+	const request = "GET /a?from=http://me:geheim@h/"
+	s.Scenario.Flows[0].Steps = []scenario.Step{{Name: "named", Request: request}, {Request: request},
+		{Name: "to http://me:geheim@h/", Request: request}}
+	for i, url := range newRowMaker(prepare(t, s)).urls {
+		if want := "http://127.0.0.1:1/a?from=http://me:***@h/"; url != want {
+			t.Errorf("operation %d has the URL %s, want %s", i, url, want)
+		}
+	}
+}
+
 // TestRowsOfGRPCNameTheStatus: the status is that of gRPC, not that of HTTP.
 func TestRowsOfGRPCNameTheStatus(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
