@@ -155,6 +155,7 @@ func (c *Conn) start(x *Exchange) {
 	c.next += 2
 	c.draining = c.next > maxID // there are no further streams
 	c.exchanges[x.id] = x
+	x.Written = int64(len(x.request))
 	flags := byte(0)
 	if len(x.upload) == 0 {
 		flags = flagEndStream
@@ -192,6 +193,7 @@ func (c *Conn) push(x *Exchange) {
 		}
 		c.out = appendFrame(c.out, frameData, flags, x.id, x.upload[:n])
 		x.upload = x.upload[n:]
+		x.Written += int64(n)
 		c.window -= int64(n)
 		x.window -= int64(n)
 	}

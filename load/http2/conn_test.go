@@ -116,7 +116,7 @@ func start(c *Conn, x *Exchange, body string) <-chan error {
 	x.Clock = func() time.Duration { return time.Since(begin) }
 	x.KeepBody, x.KeepHeader = true, true
 	x.Request("POST", "http", "shop.test", "/")
-	x.Send("POST", []byte(body))
+	x.SetBody("POST", []byte(body))
 	ended := make(chan error, 1)
 	go func() { ended <- c.RoundTrip(x) }()
 	return ended
@@ -153,10 +153,13 @@ func TestAgainstNetHTTP(t *testing.T) {
 				name := strings.Repeat("n", 20_000) // more than a frame holds
 				x.Request("PUT", "http", "shop.test", "/a?b=c")
 				x.Field("X-Name", name)
-				x.Send("PUT", body)
+				x.SetBody("PUT", body)
 				want := fmt.Sprintf("x-sum: %x %d <nil> %s\r\n", sha256.Sum256(body), len(body), name)
 				if err := c.RoundTrip(x); err != nil || x.Status != 200 || !strings.Contains(string(x.Header), want) {
 					t.Errorf("error %v, status %d", err, x.Status)
+				}
+				if x.Written != int64(len(x.request)+len(body)) {
+					t.Errorf("%d bytes written", x.Written)
 				}
 				if x.Received != size || len(x.Body) != oracle.MaxBody || !x.Truncated {
 					t.Errorf("%d bytes, of which %d were kept, truncated: %v", x.Received, len(x.Body), x.Truncated)

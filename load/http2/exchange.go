@@ -22,6 +22,7 @@ type Exchange struct {
 	// The answer, after RoundTrip.
 	oracle.Answer
 	Received int64         // bytes of the body
+	Written  int64         // bytes of the request's header block and body that were put into frames
 	Sent     time.Duration // when the server permitted a stream for the request
 	First    time.Duration // when the header began to come; zero: it has not come
 	Waited   bool          // the server permitted no further stream until Sent
@@ -84,9 +85,9 @@ func (x *Exchange) Field(name, value string) {
 	x.request = appendString(appendString(append(x.request, 0), name), value)
 }
 
-// Send sets the body of the request; call it last. It does not copy the body, which must not change until
+// SetBody sets the body of the request; call it last. It does not copy the body, which must not change until
 // RoundTrip returns.
-func (x *Exchange) Send(method string, body []byte) {
+func (x *Exchange) SetBody(method string, body []byte) {
 	x.upload = body
 	if len(body) > 0 || method == "POST" || method == "PUT" || method == "PATCH" {
 		const contentLength = 28
@@ -123,7 +124,7 @@ func appendString(out []byte, text string) []byte {
 // begin clears the previous answer.
 func (x *Exchange) begin() {
 	x.Reset()
-	x.Received, x.First, x.Waited = 0, 0, false
+	x.Received, x.Written, x.First, x.Waited = 0, 0, 0, false
 	x.err, x.id, x.credit, x.blocked = nil, 0, 0, false
 	x.declared, x.size, x.headed, x.bad = -1, 0, false, nil
 	x.begun = time.Now()

@@ -152,10 +152,10 @@ func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	for _, field := range call.Header {
 		h.Field(field.Name, field.Value)
 	}
-	h.Send(call.Method, call.Body)
+	h.SetBody(call.Method, call.Body)
 	err := conn.RoundTrip(h)
 	x.sent, x.first, x.waited, x.received = h.Sent, h.First, h.Waited, h.Received
-	x.answer = h.Answer
+	x.written, x.answer = h.Written, h.Answer
 	return err
 }
 

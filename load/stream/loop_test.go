@@ -208,7 +208,7 @@ func TestOperationsAreListed(t *testing.T) {
 		for _, s := range samples {
 			noted[string(s.Noted)] = true
 			if s.Status != 200 || s.Connection < 0 || s.Connection > 1 || s.Received < 11 || s.FirstByte < s.Sent ||
-				s.Finished < s.FirstByte || s.Connected != 0 {
+				s.Finished < s.FirstByte || s.Connected != 0 || s.Written == 0 {
 				t.Errorf("sample %+v", s)
 			}
 		}
