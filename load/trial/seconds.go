@@ -47,7 +47,7 @@ func (s *Seconds) Take(source int, one Second) {
 		s.note(s.each(one))
 		return
 	}
-	number := int64(math.Ceil(one.Results.To.Seconds() / s.length.Seconds()))
+	number := int64((one.Results.To + s.length - 1) / s.length) // rounded up
 	s.add(number, one)
 	s.reached[source] = max(s.reached[source], number)
 	s.release()

@@ -140,6 +140,28 @@ func TestSecondsWaitForAllSources(t *testing.T) {
 	}
 }
 
+// TestSecondsOfOddLengthsHaveTheirNumbers: what two sources hand in for the same interval is one sum, whatever
+// the rounding of 0.3 s.
+func TestSecondsOfOddLengthsHaveTheirNumbers(t *testing.T) {
+	const length, parts = 300 * time.Millisecond, 1000
+	passed := 0
+	seconds := NewSeconds(2, func(s Second) error {
+		passed++
+		return nil
+	})
+	seconds.length = length
+	for i := range parts {
+		for source := range 2 {
+			one := secondOf(t, 1, 1, 0, record.OK)
+			one.Results.From, one.Results.To = time.Duration(i)*length, time.Duration(i+1)*length
+			seconds.Take(source, one)
+		}
+		if passed != i+1 {
+			t.Fatalf("passed on %d parts of %d", passed, i+1)
+		}
+	}
+}
+
 // TestRowsListEveryOperation: of two steps the second follows the first and fails.
 func TestRowsListEveryOperation(t *testing.T) {
 	var n atomic.Int64
