@@ -140,8 +140,8 @@ func TestSecondsWaitForAllSources(t *testing.T) {
 	}
 }
 
-// TestSecondsOfOddLengthsHaveTheirNumbers: what two sources hand in for the same interval is one sum, whatever
-// the rounding of 0.3 s.
+// TestSecondsOfOddLengthsHaveTheirNumbers: what two sources hand in for the same interval is one sum. 0.3 s
+// is no exact fraction.
 func TestSecondsOfOddLengthsHaveTheirNumbers(t *testing.T) {
 	const length, parts = 300 * time.Millisecond, 1000
 	passed := 0
