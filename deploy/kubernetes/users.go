@@ -106,8 +106,9 @@ func (u *UserCluster) inspect(ctx context.Context) (nodes []api.Node, err error)
 		return nil, err
 	}
 	var list struct{ Items []api.Node }
-	if err := u.API.Do(ctx, http.MethodGet, "/api/v1/nodes", nil, &list); err != nil {
-		return nil, nil
+	err = u.API.Do(ctx, http.MethodGet, "/api/v1/nodes", nil, &list)
+	if err != nil && !api.Forbidden(err) {
+		return nil, fmt.Errorf("list the nodes of %s: %w", u.Context, err)
 	}
 	return list.Items, nil
 }

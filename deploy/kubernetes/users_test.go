@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
@@ -51,6 +52,52 @@ func TestMissingRightsAreNamed(t *testing.T) {
 	users := &UserCluster{Context: "theirs", API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}
 	_, err := users.inspect(t.Context())
 	deploytest.Says(t, err, "the cluster theirs does not let you get pods, delete secrets:")
+}
+
+// answering returns a cluster that grants all rights, and answers every other request with the next of the
+// given statuses; the last one is repeated. asked counts these requests.
+func answering(t *testing.T, statuses ...int) (users *UserCluster, asked *atomic.Int64) {
+	t.Helper()
+	asked = &atomic.Int64{}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "selfsubjectaccessreviews") {
+			w.WriteHeader(statuses[min(int(asked.Add(1)), len(statuses))-1])
+		}
+		_, _ = w.Write([]byte(`{"status":{"allowed":true},"items":[{"metadata":{"name":"node-1"}}]}`))
+	}))
+	t.Cleanup(server.Close)
+	images, err := registry.Parse("127.0.0.1:1/team")
+	testset.Must(t, err)
+	return &UserCluster{Context: "theirs", images: images,
+		API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}, asked
+}
+
+// TestNodesThatCannotBeListed checks that only a refusal means that we may not list the nodes.
+func TestNodesThatCannotBeListed(t *testing.T) {
+	for status, want := range map[int]int{http.StatusOK: 1, http.StatusForbidden: 0} {
+		users, _ := answering(t, status)
+		if nodes, err := users.inspect(t.Context()); err != nil || len(nodes) != want {
+			t.Errorf("status %d: nodes %v (%v), want %d", status, nodes, err, want)
+		}
+	}
+	users, _ := answering(t, http.StatusServiceUnavailable)
+	_, err := users.inspect(t.Context())
+	deploytest.Says(t, err, "list the nodes of theirs", "status 503")
+}
+
+// TestTheAccountOfPodsIsAwaited checks that only an answer with the account, or that we may not see it, ends
+// the wait for it.
+func TestTheAccountOfPodsIsAwaited(t *testing.T) {
+	for _, statuses := range [][]int{
+		{http.StatusServiceUnavailable, http.StatusNotFound, http.StatusOK}, {http.StatusForbidden},
+	} {
+		users, asked := answering(t, statuses...)
+		site := &userSite{UserCluster: users}
+		err := site.furnish(t.Context(), &cluster{API: users.API, namespace: "cleave-1"})
+		if err != nil || int(asked.Load()) != len(statuses) {
+			t.Errorf("%v: asked %d times (%v)", statuses, asked.Load(), err)
+		}
+	}
 }
 
 // TestSuiteOnTheUsersCluster runs the suite of all deployers on a cluster of the user's, and checks that the

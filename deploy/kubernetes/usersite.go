@@ -99,8 +99,11 @@ func (s *userSite) furnish(ctx context.Context, c *cluster) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, inspectPatience, fmt.Errorf("none after %v", inspectPatience))
 	defer cancel()
 	if err := fleet.Until(ctx, watchAgain, func() (bool, error) {
-		// We may lack the right to see the account. Other problems will show with the first pod.
-		return !api.NotFound(c.API.Do(ctx, http.MethodGet, c.ours("serviceaccounts", "default"), nil, nil)), nil
+		err := c.API.Do(ctx, http.MethodGet, c.ours("serviceaccounts", "default"), nil, nil)
+		if api.Forbidden(err) { // the first pod will show whether the account exists
+			return true, nil
+		}
+		return err == nil, err
 	}); err != nil {
 		return fmt.Errorf("the cluster %s makes no account for pods in the namespace %s: %w: look whether its "+
 			"controllers run", s.Context, c.namespace, err)
