@@ -43,19 +43,11 @@ func (d *deployment) replicate(ctx context.Context, layout lab.Layout) (err erro
 }
 
 // closeDisk ends all units, which may have files on the replicated disk, and then the disk.
-func (d *deployment) closeDisk(all []*unit) (err error) {
+func (d *deployment) closeDisk(all []*unit) error {
 	if d.disk == nil {
 		return nil
 	}
-	for _, u := range all {
-		if !u.Spec.Foreign { // clear has ended the foreign ones
-			err = errors.Join(err, u.kill())
-		}
-	}
-	for _, u := range all {
-		<-u.Ended
-	}
-	return errors.Join(err, d.disk.Close())
+	return errors.Join(killOwn(all), awaitEnds(all), d.disk.Close()) // clear has ended the foreign ones
 }
 
 // bricks returns the servers that keep the copies of the replicated disk.

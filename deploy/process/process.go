@@ -18,6 +18,7 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -201,11 +202,40 @@ func (d *deployment) clear() error {
 		}
 	}
 	err := errors.Join(d.closeDisk(all), d.group.end())
+	err = errors.Join(err, killOwn(all), awaitEnds(all)) // a killed janitor has left units running
 	for _, u := range all {
-		<-u.Ended
-		err = errors.Join(err, u.Unkept)
+		if u.HasEnded() {
+			err = errors.Join(err, u.Unkept)
+		}
 	}
 	d.launcher.Close()
 	d.ports.Close()
 	return errors.Join(err, d.network.close())
+}
+
+// killOwn kills those units that are programs of our own.
+func killOwn(all []*unit) (err error) {
+	for _, u := range all {
+		if !u.Spec.Foreign {
+			err = errors.Join(err, u.kill())
+		}
+	}
+	return err
+}
+
+// endPatience bounds how long all units together may take to end, once ours are killed and keepers have lost
+// their conductor. A keeper needs the grace of its program and twice killPatience.
+const endPatience = time.Minute
+
+// awaitEnds waits until all units have ended, and returns an error for each that does not end.
+func awaitEnds(all []*unit) (err error) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), endPatience,
+		fmt.Errorf("it still runs after %v: remove it with: cleave clean", endPatience))
+	defer cancel()
+	for _, u := range all {
+		if late := u.AwaitEnd(ctx); !u.HasEnded() {
+			err = errors.Join(err, late)
+		}
+	}
+	return err
 }

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -183,4 +185,36 @@ func TestPreflightNamesWhatIsTooLittle(t *testing.T) {
 	tooMany := lab.Layout{Units: make([]lab.UnitSpec, 100_000), Descriptors: 1 << 30, SharedMemory: 1 << 50}
 	err := d.Preflight(t.Context(), tooMany)
 	deploytest.Says(t, err, "ulimit -Hn", "process numbers", "MiB of memory")
+}
+
+// TestStopAfterTheJanitorWasKilled checks that Stop ends the units that a killed janitor has left running,
+// and returns an error.
+func TestStopAfterTheJanitorWasKilled(t *testing.T) {
+	dir := deploytest.Folder(t)
+	d, err := deployer(t).Deploy(t.Context(), layout("wait", "wait"), dir)
+	testset.Must(t, err)
+	testset.Must(t, d.(*deployment).group.janitor.Process.Kill())
+	stopped := make(chan error, 1)
+	go func() { stopped <- d.Stop() }()
+	select {
+	case err := <-stopped:
+		deploytest.Says(t, err, "clean up after the trial", "signal: killed")
+		assertGone(t, d.Units(), dir)
+	case <-deploytest.Within(t).Done():
+		t.Fatal("Stop does not return")
+	}
+}
+
+// TestAUnitThatDoesNotEndIsNamed checks that the wait for the ends of units is bounded.
+func TestAUnitThatDoesNotEndIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := &unit{Unit: fleet.NewUnit(lab.UnitSpec{Name: "stuck"})}
+		ended := &unit{Unit: fleet.NewUnit(lab.UnitSpec{Name: "ended"})}
+		close(ended.Ended)
+		err := awaitEnds([]*unit{stuck, ended})
+		deploytest.Says(t, err, "unit stuck does not end")
+		if strings.Contains(err.Error(), "unit ended") {
+			t.Errorf("a unit that has ended is among those that have not: %v", err)
+		}
+	})
 }
