@@ -31,6 +31,9 @@ func escape(text string) string { return strings.ReplaceAll(text, "{{", `{{"{{"}
 // aliases returns the names by which other units find a unit in their network.
 func aliases(spec lab.UnitSpec) []string {
 	all := append([]string{spec.Name}, containers.Aliases(spec)...)
+	for i := range all {
+		all[i] = escape(all[i])
+	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -69,11 +72,11 @@ func (d *deployment) container(
 		made.Hosts = append(made.Hosts, address+" "+name)
 	}
 	for _, m := range wanted.Mounts {
-		mount := engine.Mount{Type: string(m.Kind), Source: escape(m.Source), Target: m.Target,
-			ReadOnly: m.ReadOnly}
+		mount := engine.Mount{Type: string(m.Kind), Source: escape(m.Source),
+			Target: escape(m.Target), ReadOnly: m.ReadOnly}
 		switch {
 		case m.Kind == lab.MountVolume && m.Source != "": // without a source Docker makes a volume for the service
-			mount = engine.FolderAt(m.Target, m.Source, m.ReadOnly)
+			mount = engine.FolderAt(mount.Target, mount.Source, m.ReadOnly)
 		case m.Kind == lab.MountMemory:
 			size, err := containers.SizeOf(m)
 			if err != nil {
