@@ -97,6 +97,8 @@ func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
 
 // Suspend implements lab.Metering. It asks the unit now, because a killed unit cannot answer.
 func (m *selfMetering) Suspend(unit string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.askBetweenMarks(unit, func(i int, answer *lab.UsageAnswer) {
 		// The next life counts from zero.
 		m.former[unit] = former{used: m.used(i, answer), began: &lab.UsageAnswer{}, away: true}
@@ -109,9 +111,8 @@ func (m *selfMetering) Suspend(unit string) error {
 // Resume implements lab.Metering. All usage of the new life counts, unless it begins after the load.
 func (m *selfMetering) Resume(unit lab.Unit) error {
 	m.mu.Lock()
-	closed := len(m.marks) == 2
-	m.mu.Unlock()
-	if closed {
+	defer m.mu.Unlock()
+	if len(m.marks) == 2 {
 		return nil
 	}
 	return m.askBetweenMarks(unit.Name, func(_ int, answer *lab.UsageAnswer) {
@@ -134,10 +135,8 @@ func (m *selfMetering) used(i int, answer *lab.UsageAnswer) lab.Usage {
 }
 
 // askBetweenMarks asks a unit between the two marks, unless it is foreign, and calls note with its index and
-// answer.
+// answer. The caller holds mu.
 func (m *selfMetering) askBetweenMarks(unit string, note func(i int, answer *lab.UsageAnswer)) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.units, func(u lab.Unit) bool { return u.Name == unit })
 	if i < 0 || len(m.marks) != 1 {
 		return fmt.Errorf("unit %s is not metered at this moment", unit)

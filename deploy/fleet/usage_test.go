@@ -128,3 +128,19 @@ func (a answering) Write(command []byte) (int, error) {
 	a.unit.usage <- reply{data: data}
 	return len(command), err
 }
+
+// TestAUnitThatIsBackWhileTheLoadEnds checks that Resume is no error if the second mark comes at the same
+// moment. It repeats this, because the order is up to chance.
+func TestAUnitThatIsBackWhileTheLoadEnds(t *testing.T) {
+	for range 3000 {
+		m := selfMetering{ctx: t.Context(), supervisor: NewSupervisor(lab.Layout{}, ""), marks: []selfMark{{}},
+			units:  []lab.Unit{{Name: "core", Role: "core"}},
+			former: map[string]former{"core": {began: &lab.UsageAnswer{}, away: true}}}
+		core := NewUnit(lab.UnitSpec{Name: "core"})
+		core.Commands = answering{core, &lab.UsageAnswer{}}
+		m.supervisor.Add(core)
+		marked := make(chan error)
+		go func() { marked <- m.Mark() }()
+		testset.Must(t, errors.Join(m.Resume(m.units[0]), <-marked))
+	}
+}
