@@ -67,8 +67,8 @@ func (f *Fleet[L]) Begin(ctx context.Context, units, prepare []lab.UnitSpec) err
 	}
 	stages := Stages(units)
 	for i, stage := range stages {
-		if i > 0 && p.Followed != nil {
-			if err := p.Followed(ctx, stages[i-1]); err != nil {
+		if i > 0 && p.BetweenStages != nil {
+			if err := p.BetweenStages(ctx, stages[i-1]); err != nil {
 				return err
 			}
 		}

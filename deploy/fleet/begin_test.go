@@ -69,7 +69,7 @@ func newRecorded(t *testing.T, layout lab.Layout, platform Platform[*life]) *rec
 	noteStage := func(call string) func(context.Context, []lab.UnitSpec) error {
 		return func(_ context.Context, stage []lab.UnitSpec) error { return b.note(call + " " + stage[0].Name) }
 	}
-	platform.AtOnce, platform.Started, platform.Followed = 1, noteStage("started"), noteStage("followed")
+	platform.AtOnce, platform.Started, platform.BetweenStages = 1, noteStage("started"), noteStage("after")
 	platform.Clear = func() error { return b.note("clear") }
 	b.Fleet = New(t.Context(), NewSupervisor(layout, t.TempDir()), t.TempDir(), platform)
 	t.Cleanup(b.Unwatch)
@@ -95,7 +95,7 @@ func TestBegin(t *testing.T) {
 		{Name: "stock", Networking: lab.Networking{Reached: lab.ReachDirect}}, db}
 	prepare := []lab.UnitSpec{{Name: "seed", Runnable: lab.Runnable{Program: "fill"}}}
 	order := []string{"prepare db install", "start db", "prepare seed fill", "start stock", "started stock",
-		"followed stock", "start front", "started front", "followed front", "start proxy", "started proxy"}
+		"after stock", "start front", "started front", "after front", "start proxy", "started proxy"}
 	for _, c := range []struct {
 		name, refuse, err string
 		setsUp            bool
@@ -197,7 +197,7 @@ func TestBeginWithoutALife(t *testing.T) {
 	}}
 	b := newRecorded(t, lab.Layout{Units: units}, Platform[*life]{Skip: func(lab.UnitSpec) bool { return true }})
 	testset.Must(t, b.Begin(t.Context(), units, nil))
-	if !slices.Contains(b.noted, "started front") || !slices.Contains(b.noted, "followed stock") {
+	if !slices.Contains(b.noted, "started front") || !slices.Contains(b.noted, "after stock") {
 		t.Errorf("%q, want all steps", b.noted)
 	}
 }

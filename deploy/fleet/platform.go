@@ -60,8 +60,8 @@ type Platform[L Instance] struct {
 	Skip func(spec lab.UnitSpec) bool
 	// Started is called with every stage of units that runs; they may not be ready yet.
 	Started func(ctx context.Context, stage []lab.UnitSpec) error
-	// Followed is called with every stage that is ready, before the next one starts.
-	Followed func(ctx context.Context, stage []lab.UnitSpec) error
+	// BetweenStages is called with a stage that is ready, before the next one starts.
+	BetweenStages func(ctx context.Context, stage []lab.UnitSpec) error
 	// Discard removes a command that has run to its end; nil: Clear removes it with the units.
 	Discard func(ctx context.Context, life L) error
 	// Further returns units that are no instances of the fleet.

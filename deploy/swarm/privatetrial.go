@@ -45,7 +45,7 @@ func (p *privateSite) begin(d *deployment) siteTrial {
 // complete implements siteTrial.
 func (t *privateTrial) complete(p *fleet.Platform[*service]) {
 	p.Reach, p.Dial = t.reach, t.dial
-	p.Started, p.Followed, p.Next, p.Clear = t.reachPublished, t.awaitKnown, t.next, t.clear
+	p.Started, p.BetweenStages, p.Next, p.Clear = t.reachPublished, t.awaitKnown, t.next, t.clear
 	p.Cut, p.Images = t.cut, images.Sizes
 	p.Gone = func(ctx context.Context, s *service) error { return t.life(s).Gone(ctx) }
 	p.Describe = func(s *service) string {

@@ -31,7 +31,7 @@ func (u *userSite) begin(d *deployment) siteTrial {
 // images have none.
 func (t *userTrial) complete(p *fleet.Platform[*service]) {
 	p.SetsUp, p.NoRestarts, p.Reach, p.Dial = true, true, t.reach, t.reach
-	p.Followed, p.Next, p.Clear = t.awaitKnown, t.next, t.clear
+	p.BetweenStages, p.Next, p.Clear = t.awaitKnown, t.next, t.clear
 	p.NodeOf = func(s *service) string {
 		task, _, _, _ := t.cache.latest(s.id)
 		return t.site.nodeName(task.NodeID)
