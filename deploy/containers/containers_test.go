@@ -96,3 +96,21 @@ func TestVisibleEnvironment(t *testing.T) {
 		t.Errorf("a foreign unit has %v and the token %q (%v)", visible, token, err)
 	}
 }
+
+// TestFoldersThatDifferOnNodes checks that CheckDescribed refuses mounts of folders of this host in whose
+// place nodes can have their own, of what is below these, and of folders that hold them.
+func TestFoldersThatDifferOnNodes(t *testing.T) {
+	for source, refused := range map[string]bool{
+		"/run": true, "/var/run/docker.sock": true, "/proc/": true, "/": true, "/var": true, "/srv/../var": true,
+		"/var/lib": true, "/runner": false, "/var/spool": false, "/etc": false, "/va": false,
+	} {
+		err := CheckDescribed("Swarm", []lab.UnitSpec{{Name: "web", Runnable: lab.Runnable{
+			Container: &lab.ContainerSpec{Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: source}}}}}},
+			func(lab.UnitSpec) []Lack { return nil })
+		if !refused {
+			deploytest.NoError(t, err)
+			continue
+		}
+		deploytest.Says(t, err, "unit web has "+source+" of this host, which Swarm cannot give it")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,14 +86,23 @@ func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
 		if _, err := SizeOf(m); err != nil {
 			lacks = append(lacks, Lack{true, fmt.Sprintf("a file system in memory with the options %q", m.Options)})
 		}
-		// A node can have folders of its own there, as it has for /run and /proc.
-		for _, folder := range []string{"/run", "/var/run", "/var/lib", "/var/log", "/proc", "/sys", "/dev"} {
-			if m.Kind == lab.MountBind && (m.Source == folder || strings.HasPrefix(m.Source, folder+"/")) {
-				lacks = append(lacks, Lack{true, m.Source + " of this host"})
-			}
+		if m.Kind == lab.MountBind && differsOnNodes(filepath.Clean(m.Source)) {
+			lacks = append(lacks, Lack{true, m.Source + " of this host"})
 		}
 	}
 	return lacks
+}
+
+// differsOnNodes reports whether a path of this host is in, or holds, a folder in whose place a node can have
+// its own.
+func differsOnNodes(path string) bool {
+	return slices.ContainsFunc([]string{"/run", "/var/run", "/var/lib", "/var/log", "/proc", "/sys", "/dev"},
+		func(folder string) bool { return isWithin(path, folder) || isWithin(folder, path) })
+}
+
+// isWithin reports whether a clean path is a folder or below it.
+func isWithin(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
 // SizeOf returns the size of a file system in memory, in bytes; 0 if the mount gives none. It is an error
