@@ -198,7 +198,8 @@ func (p *testPlan) expectHeaders(a *element, step *scenario.Step, texts []wanted
 // jsonAssertion converts a JSON Assertion: a value at a path, or the existence of the path.
 func (p *testPlan) jsonAssertion(a *element, step *scenario.Step) {
 	written := a.text("JSON_PATH")
-	path, simple := jsonPath(written, 1)
+	const firstMatch = 1 // of a wildcard
+	path, simple := jsonPath(written, firstMatch)
 	value := p.resolve(a, a.text("EXPECTED_VALUE"))
 	validate, isPattern := a.truth("JSONVALIDATION"), a.text("ISREGEX") != "false"
 	switch {

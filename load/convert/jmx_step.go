@@ -164,7 +164,7 @@ func method(settings []*element) string {
 // address returns the path of a request to the target; ok is false for all others, which it lists.
 func (p *testPlan) address(e *element, settings []*element) (path string, ok bool) {
 	var server [3]string // protocol, domain, port
-	known := true        // known before the load
+	known := true        // known before the load, and no mere default of a property
 	for i, name := range []string{"HTTPSampler.protocol", "HTTPSampler.domain", "HTTPSampler.port"} {
 		pieces := p.pieces(e, setting(settings, name), 0)
 		text, isConstant := joinConstant(pieces)

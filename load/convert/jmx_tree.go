@@ -50,7 +50,8 @@ func (e *element) walk(visit func(*element) bool) {
 	}
 }
 
-// setVariable notes the text that stands in the scenario for a variable that is set at an element.
+// setVariable notes the text that stands in the scenario for a variable that is set at an element. The first
+// text for a variable stays.
 func (e *element) setVariable(variable, ref string) {
 	if _, known := e.vars[variable]; !known {
 		e.vars = with(e.vars, variable, ref)

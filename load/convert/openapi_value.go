@@ -102,7 +102,8 @@ func (a *description) oneOfEnum(s *openapi3.Schema, label string) any {
 	for _, value := range s.Enum {
 		text, isText := unquoted(s, value).(string)
 		_, marked := markedNumber(text)
-		if !isText || marked || strings.ContainsAny(text, "&=+%?/") { // not encoded in URLs
+		const separators = "&=+%?/" // scenarios do not encode them when they write a value into a URL
+		if !isText || marked || strings.ContainsAny(text, separators) {
 			return unquoted(s, s.Enum[0])
 		}
 		texts = append(texts, text)
@@ -203,6 +204,7 @@ func (a *description) array(s *openapi3.Schema, label string, depth int) (any, s
 
 // bounds returns the smallest and the largest number, both included. It moves an excluded bound by step if
 // the bound is a multiple of step, and with a step of 0 not at all. Without bounds the numbers begin at 1.
+// ExclusiveMin and ExclusiveMax are flags of Min and Max in OpenAPI 3.0, and bounds of their own (Value) in 3.1.
 func bounds(s *openapi3.Schema, step float64) (low, high float64) {
 	const usual = 999 // the distance from the smallest to the largest number if the schema has no largest one
 	low, high = math.Inf(-1), math.Inf(1)
@@ -274,16 +276,18 @@ func number(s *openapi3.Schema, label string) (any, string) {
 		step = max(0, *s.MultipleOf)
 	}
 	low, high := bounds(s, step)
-	excluded := step == 0 && (s.ExclusiveMin.IsTrue() || s.ExclusiveMax.IsTrue() ||
-		s.ExclusiveMin.Value != nil || s.ExclusiveMax.Value != nil) // excluded bounds were not moved by a step
-	if excluded && s.Min == nil && s.ExclusiveMin.Value == nil { // low may be the excluded upper bound
+	// A step of 0 has not moved the excluded bounds, so the number must lie between low and high.
+	between := step == 0 && (s.ExclusiveMin.IsTrue() || s.ExclusiveMax.IsTrue() ||
+		s.ExclusiveMin.Value != nil || s.ExclusiveMax.Value != nil)
+	hasMin := s.Min != nil || s.ExclusiveMin.Value != nil
+	if between && !hasMin { // then bounds may have set low to the excluded upper bound
 		low = min(low, high-1)
 	}
-	chosen := low + (high-low)/2 // the middle is within excluded bounds
+	chosen := low + (high-low)/2
 	if step > 0 {
 		chosen = math.Ceil(low/step) * step
 	}
-	if low > high || low == high && excluded || chosen > high || math.IsInf(chosen, 0) || math.IsNaN(chosen) {
+	if low > high || low == high && between || chosen > high || math.IsInf(chosen, 0) || math.IsNaN(chosen) {
 		return nil, fmt.Sprintf("%s has no number between %g and %g", label, low, high)
 	}
 	return chosen, ""

@@ -96,8 +96,9 @@ func (c *postmanCollection) request(where, name string, of, answers, auth gjson.
 	c.keep(r, cmp.Or(reason, r.parse()))
 }
 
-// address returns the URL of a request with its variables resolved. If the server is a variable that the
-// collection does not set, the URL goes to unknownTarget.
+// address returns the URL of a request with its variables resolved. If the URL begins with a variable that
+// the collection does not set, it goes to unknownTarget. Only the first such variable of the collection
+// stands for the target; others are resolved as in any text.
 func (c *postmanCollection) address(where string, of gjson.Result) string {
 	parts := of.Get("url")
 	raw := parts.Get("raw").String()
@@ -116,7 +117,7 @@ func (c *postmanCollection) address(where string, of gjson.Result) string {
 		}
 		raw += "/" + joined(parts.Get("path"), "/")
 	}
-	raw, query, asks := strings.Cut(raw, "?")
+	raw, query, hasQuery := strings.Cut(raw, "?")
 	for _, v := range parts.Get("variable").Array() { // such as :id in the path
 		name := cmp.Or(v.Get("key").String(), v.Get("id").String())
 		if name == "" {
@@ -131,9 +132,9 @@ func (c *postmanCollection) address(where string, of gjson.Result) string {
 		for _, q := range c.enabled(where, "query", list) {
 			fields = append(fields, q.name+"="+q.value)
 		}
-		query, asks = strings.Join(fields, "&"), len(fields) > 0
+		query, hasQuery = strings.Join(fields, "&"), len(fields) > 0
 	}
-	if asks {
+	if hasQuery {
 		raw += "?" + query
 	}
 	if at := variable.FindStringSubmatchIndex(raw); at != nil && at[0] == 0 {
@@ -238,9 +239,9 @@ func (c *postmanCollection) authorize(where string, r *recorded, auth gjson.Resu
 // variable matches a variable in a text of a collection.
 var variable = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
 
-// text resolves the variables in a text. Variables of the collection become their values, Postman's
-// dynamic variables become generated values, and all others become variables of the environment of the
-// load.
+// text resolves the variables in a text. Variables of the collection become their values, some of Postman's
+// dynamic variables become generated values, and others whose names are identifiers become variables of the
+// environment of the load. The rest stay as they are written.
 func (c *postmanCollection) text(where, text string) string {
 	room := maxText
 	return c.expand(where, text, 0, &room)
