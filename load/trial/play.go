@@ -89,7 +89,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 		return Outcome{}, err
 	}
 	p := &performance{Trial: t, ctx: ctx, hooks: hooks, rows: newRowMaker(t), to: address}
-	if err := p.record(); err != nil {
+	if err := p.makeRecorders(); err != nil {
 		return Outcome{}, err
 	}
 	before, err := engine.ProcessorTime(unix.RUSAGE_SELF)
@@ -125,13 +125,13 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	generator.CPUSeconds, generator.Loops = (after - before).Seconds(), len(p.recorders)
 	generator.PeakMemory, cpuErr = peakMemory()
 	o.Checks = t.plan.Checks()
-	o.Notes = append(p.notes, p.waits()...)
+	o.Notes = append(p.notes, p.delayNote()...)
 	t.sumUp(&o)
 	return o, errors.Join(err, cpuErr)
 }
 
-// record makes a recorder for each loop, and a tap of each if the caller wants rows.
-func (p *performance) record() error {
+// makeRecorders makes a recorder for each loop, and a tap of each if the caller wants rows.
+func (p *performance) makeRecorders() error {
 	for range p.spec.Loops {
 		recorder, err := record.NewRecorder(record.Options{
 			Operations: p.plan.Operations(), Window: p.model.duration, Timeout: time.Duration(p.spec.Timeout),
@@ -196,8 +196,8 @@ func (p *performance) passRows(loop int, tap *record.Tap) {
 	}
 }
 
-// waits returns a note if writing the list of operations delayed the load.
-func (p *performance) waits() []string {
+// delayNote returns a note if writing the list of operations delayed the load.
+func (p *performance) delayNote() []string {
 	var times int64
 	var waited time.Duration
 	for _, tap := range p.taps {
