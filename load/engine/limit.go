@@ -6,8 +6,8 @@ import (
 )
 
 // Limit keeps flows from beginning faster than permitted. It lets n flows begin in any n/rate seconds, where
-// n is the rate rounded up: n flows in any second at most, and the rate on average. The zero value permits
-// any rate.
+// n is the rate rounded up: n flows in any second at most, and the rate on average. Rates above maxBurst have
+// a smaller n. The zero value permits any rate.
 type Limit struct {
 	window time.Duration
 	begun  []time.Duration // the last n, as a ring

@@ -12,22 +12,22 @@ import (
 func (l *loop) play() error {
 	l.end = min(l.config.Pacing.Slot(l.config.Duration), l.until)
 	l.sending = true
-	for end := l.end; ; { // of sending, then of the wait for operations in flight
+	for phaseEnd := l.end; ; { // of sending, then of the wait for operations in flight
 		if enough := l.config.Enough; l.sending && enough != nil && enough.Load() {
-			end = min(end, l.now)
-			l.config.Duration = min(l.config.Duration, end)
+			phaseEnd = min(phaseEnd, l.now)
+			l.config.Duration = min(l.config.Duration, phaseEnd)
 		}
 		if l.sending {
 			l.dispatch()
 		}
-		if l.sending && (l.now >= end || l.done() || l.interrupted.Load()) {
+		if l.sending && (l.now >= phaseEnd || l.done() || l.interrupted.Load()) {
 			l.endSending()
-			end = l.now + l.config.Grace
+			phaseEnd = l.now + l.config.Grace
 		}
-		if !l.sending && (l.inFlight == 0 || l.now >= end || l.interrupted.Load()) {
+		if !l.sending && (l.inFlight == 0 || l.now >= phaseEnd || l.interrupted.Load()) {
 			return nil
 		}
-		events, err := l.wait(end)
+		events, err := l.wait(phaseEnd)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (l *loop) continueFlow(c *conn, at, due time.Duration) {
 		l.report.Cut++
 		l.flowsEnded++
 		l.release(c)
-	case l.config.Pacing.Slot(due) > l.now || l.now >= l.until: // after until it waits to be cut
+	case l.config.Pacing.Slot(due) > l.now || l.now >= l.until: // from until on, endSending cuts what thinks
 		c.free, c.thinking = 0, true
 		if c.fd >= 0 {
 			c.state = idle

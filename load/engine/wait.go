@@ -39,10 +39,10 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 	}
 	milliseconds := int(min(max((limit+time.Millisecond-1)/time.Millisecond, 0), maxWait))
 	switch {
-	case brief && known && due-l.now > briefWait:
+	case brief && known && due-l.now > briefWait: // the timer would end the wait too late
 		milliseconds = min(milliseconds, int(briefWait/time.Millisecond))
 	case brief:
-		milliseconds = forever // the timer ends the wait
+		milliseconds = forever // the timer ends the wait, within briefWait
 	}
 	events, err := l.poller.wait(milliseconds, brief)
 	l.quiet = len(events) == 0 || !known && len(events) == 1 && events[0].Fd == timerSlot
@@ -60,7 +60,7 @@ func (l *loop) nextSend() (at time.Duration, ok bool) {
 
 // deadline returns the time at which something other than a send is due.
 func (l *loop) deadline(end time.Duration) time.Duration {
-	at := min(end, l.now.Truncate(time.Second)+time.Second) // results are passed on every second
+	at := min(end, l.now.Truncate(time.Second)+time.Second) // usually results are passed on every second
 	if l.oldest != nil {
 		at = min(at, l.oldest.sent+l.config.Timeout)
 	}
