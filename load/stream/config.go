@@ -77,7 +77,8 @@ func (c *Config) check() error {
 	return errors.Join(append(mistakes, c.Check(), c.checkPool())...)
 }
 
-// checkPool checks the number of flows per connection, once the protocol is known.
+// checkPool checks the number of flows per connection and fills in its default. As long as the protocol is
+// not known, it leaves the number as it is.
 func (c *Config) checkPool() error {
 	switch c.Protocol {
 	case Auto: // checked again when the protocol is known
@@ -104,7 +105,8 @@ func (c *Config) checkPool() error {
 	return c.checkWorkers()
 }
 
-// checkWorkers checks the use of this host's resources.
+// checkWorkers checks the numbers of users, connections and streams. It computes the number of connections
+// that the users of a closed loop need.
 func (c *Config) checkWorkers() error {
 	streams := max(c.Streams, 1)
 	if c.Users != nil {

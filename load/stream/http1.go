@@ -27,13 +27,13 @@ type http1Link struct {
 	input  []byte
 	answer http1.Response
 
-	mu      sync.Mutex // guards conn, which abort may close
+	mu      sync.Mutex // guards conn; the goroutine of the flow alone sets it, so it reads it without mu
 	conn    net.Conn   // nil: not connected
 	wire    *wire
 	aborted bool
 
 	raw    syscall.RawConn
-	polled [1]unix.PollFd // asks stale's poll for the server's end of the connection
+	polled [1]unix.PollFd // memory for the poll in stale; its Events is POLLRDHUP
 	closed bool           // result of that poll: the server has closed the connection
 }
 

@@ -101,7 +101,7 @@ func (l *http2Link) dial() error {
 // frames or by the end of the connection, is sent again once, on a new connection. ctx and the exchange's
 // limit apply to connecting: the connection itself limits the time of each exchange, and abort ends it.
 func (l *http2Link) exchange(ctx context.Context, x *exchange) {
-	for again := true; ; again = false { // again: the request may be sent once more
+	for first := true; ; first = false {
 		conn := l.current()
 		if conn == nil {
 			limited, cancel := context.WithTimeout(ctx, x.limit)
@@ -122,7 +122,7 @@ func (l *http2Link) exchange(ctx context.Context, x *exchange) {
 		}
 		if errors.Is(err, http2.ErrUnseen) {
 			l.replace(conn)
-			if again {
+			if first {
 				x.resent = true
 				continue
 			}

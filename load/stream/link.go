@@ -38,7 +38,7 @@ type exchange struct {
 
 	// The fields below are filled in by the link. Times are since the beginning of the load.
 
-	sent  time.Duration // when writing began
+	sent  time.Duration // when writing began; until then, when the attempt began, which may have to connect
 	first time.Duration // when the answer began; zero: unknown
 	// waited: until sent, the server permitted no further stream. The delay is the target's, not this
 	// engine's.

@@ -95,7 +95,7 @@ func (l *loop) await(w *worker) bool {
 	return <-w.wake
 }
 
-// sleep waits until a time, and returns false if the load has ended.
+// sleep waits until a time, and returns false if the load has ended or will have ended by then.
 func (l *loop) sleep(w *worker, until time.Duration) bool {
 	until = l.config.Pacing.Slot(until)
 	l.mu.Lock()

@@ -82,7 +82,7 @@ type handshakeError struct {
 	below record.Outcome // OK if it has not ended
 }
 
-// Error implements error. It says that the connection was open.
+// Error implements error. It says that the handshake failed, not the attempt to connect.
 func (h *handshakeError) Error() string { return "TLS handshake: " + h.error.Error() }
 
 // Unwrap returns the handshake's own error.
