@@ -21,8 +21,9 @@ type knownQueue struct {
 }
 
 // The mean service time, and the objective of the search: the share of the operations that must end within
-// the limit. The 90th percentile of as many operations is more precise than the 99th, so the error is that of
-// the search. Half a millisecond is long compared with the microseconds that the machine adds.
+// the limit. With the same number of operations the 90th percentile is more precise than the 99th, so that
+// the error is one of the search. Half a millisecond is long compared with the microseconds that the machine
+// adds.
 const (
 	meanService  = 500 * time.Microsecond
 	limitedShare = 0.9

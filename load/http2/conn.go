@@ -304,7 +304,7 @@ func (c *Conn) closeLocked(err error) {
 	}
 	c.err = err
 	c.watchdog.Stop()
-	if !c.settled {
+	if !c.settled { // otherwise ready is closed already
 		c.settled = true
 		close(c.ready)
 	}

@@ -151,21 +151,21 @@ func (o Objective) upperTimes(yield func(metric, float64) bool) {
 }
 
 // LongestTime returns the longest time that the objective permits any operation: the highest upper limit
-// of its times, or otherwise if there is none.
-func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
+// of its times, or fallback if there is none.
+func (o Objective) LongestTime(fallback time.Duration) time.Duration {
 	longest := 0.0
 	for _, limit := range o.upperTimes {
 		longest = max(longest, limit)
 	}
 	if longest == 0 {
-		return otherwise
+		return fallback
 	}
 	return time.Duration(longest * float64(time.Second))
 }
 
-// TightestTime returns the lowest upper limit of the objective's times, but at most otherwise.
-func (o Objective) TightestTime(otherwise time.Duration) time.Duration {
-	tightest := otherwise
+// TightestTime returns the lowest upper limit of the objective's times, or most if that is lower.
+func (o Objective) TightestTime(most time.Duration) time.Duration {
+	tightest := most
 	for _, limit := range o.upperTimes {
 		tightest = min(tightest, time.Duration(limit*float64(time.Second)))
 	}

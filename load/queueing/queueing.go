@@ -22,7 +22,8 @@ func CapacityMM1(share, service, limit float64) float64 {
 //	P(W <= t) = (1 - lambda d) sum_{k=0}^{floor(t/d)} (-lambda (t - k d))^k / k! * e^(lambda (t - k d))
 func waitsMD1(lambda, d, t float64) float64 {
 	var sum float64
-	for k := 0.0; k <= math.Floor(t/d+1e-9); k++ {
+	const rounding = 1e-9 // t/d may be a little less than the whole number that it stands for
+	for k := 0.0; k <= math.Floor(t/d+rounding); k++ {
 		x := lambda * (t - k*d)
 		logFactorial, _ := math.Lgamma(k + 1)
 		sum += math.Pow(-x, k) * math.Exp(x-logFactorial)

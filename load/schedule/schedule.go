@@ -74,7 +74,7 @@ func Replay(times []time.Duration) (Schedule, error) {
 
 // Random returns Poisson arrivals at the rates of s instead of evenly spaced ones: independent,
 // exponentially distributed gaps, as many independent users produce them. The number of arrivals is also
-// random, with equal mean and variance. Recorded times stay unchanged. Equal seeds give equal arrivals.
+// random; its variance equals its mean. Recorded times stay unchanged. Equal seeds give equal arrivals.
 func (s Schedule) Random(seed uint64) Schedule {
 	s.random, s.seed = true, seed
 	return s
