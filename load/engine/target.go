@@ -31,7 +31,7 @@ func NewUnixTarget(path string) (Target, error) {
 	return Target{path: path}, nil
 }
 
-// String returns the address to connect to.
+// String returns the address to connect to: that of the first replica if there are several.
 func (t Target) String() string {
 	if t.path != "" {
 		return t.path

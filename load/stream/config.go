@@ -47,8 +47,8 @@ type Config struct {
 	// FileDescriptorSet that describes them; nil: the server is asked by reflection.
 	Methods  []string
 	ProtoSet []byte
-	// Streams is the number of flows that share a connection at the same time. Zero: one with HTTP/1.1,
-	// otherwise 32.
+	// Streams is the number of flows that share a connection at the same time. Zero: one with HTTP/1.1 or
+	// without keep-alive, otherwise 32.
 	Streams int
 	engine.Load
 }
