@@ -133,11 +133,11 @@ type LoadJob struct {
 	Unit  string
 	Rate  float64 // flows per second
 	Users int
-	// Count is the number of flows of a load that sends as fast as the generator's connections get answers. It
-	// replaces Rate and Users, and Duration is its limit.
+	// Count is the number of flows after which the load ends. It replaces Rate and Users, and Duration is its
+	// limit.
 	Count int
 	// Over is the time, in seconds, over which the flows of Count are due at equal distances; 0: all are due at
-	// once.
+	// once, so that the generator sends as fast as its connections get answers.
 	Over float64
 	Seed uint64 // of every random choice
 	// Search asks for the highest rate that meets the objective. It begins at a rate between Rate and twice Rate

@@ -27,8 +27,8 @@ type StarterFile struct {
 
 // StarterProgram is the name of the starter, in the root of images and among the unit programs. Its first
 // argument selects one of its three tasks. For a proxy, the second argument is the address on which it
-// listens, and the third the network to which it connects callers. For a tunnel to the conductor, they are
-// the addresses for units and for the conductor.
+// listens, and the third the network of units, such as 198.18.0.0/22, to which it connects callers. For a
+// tunnel to the conductor, they are the addresses for units and for the conductor.
 const (
 	StarterProgram = "starter"
 	StarterRuns    = "run"
