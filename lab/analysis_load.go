@@ -171,7 +171,7 @@ type Step struct {
 // Label returns a description of the step: its Name, else Plain, else its knob and change.
 func (s Step) Label() string { return cmp.Or(s.Name, s.Plain, s.Knob+" "+s.Change) }
 
-// Turned lists the changes of the step, and the knobs that come with it: "data shared ->
+// Turned lists Changes, which every step has, and the knobs that come with them: "data shared ->
 // databases, placement together -> apart (with binding http)".
 func (s Step) Turned() string {
 	var parts []string
