@@ -85,10 +85,11 @@ func gateCases(gates []lab.GateVerdict, mustKnow bool) []testCase {
 		case lab.GateFailed:
 			c.Failure = newMessage("beyond the limit: " + figure.Changes(g.Failed))
 		case lab.GateOpen:
-			if message := newMessage("it may be beyond the limit: " + figure.Changes(g.Open)); mustKnow {
-				c.Failure = message
+			open := newMessage("it may be beyond the limit: " + figure.Changes(g.Open))
+			if mustKnow {
+				c.Failure = open
 			} else {
-				c.Skipped = message
+				c.Skipped = open
 			}
 		}
 		cases = append(cases, c)
