@@ -9,9 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// stepsTable shows the ratio of each step, with a column for each waterfall: for all of them, or only for
-// those of lab.ExplainedWaterfalls that the headline's bars do not show. All waterfalls of a study have the
-// same steps.
+// stepsTable shows the ratios of the steps, of the stretches (several steps together) and of the whole, with
+// a column for each waterfall: for all of them, or only for those of lab.ExplainedWaterfalls that the
+// headline's bars do not show. All waterfalls of a study have the same steps.
 func (v view) stepsTable(all bool) table {
 	shown := v.Waterfalls
 	if !all {

@@ -114,6 +114,7 @@ func (s *Server) beside(r *http.Request) (data, error) {
 			return nil, err
 		}
 	}
+	// Metrics that only the run of the second trial has are not shown.
 	metrics, err := s.shelf.Metrics(both[0].Run.Name)
 	if err != nil {
 		return nil, err
