@@ -73,7 +73,7 @@ export function drawing(a: Analysis, looks: Map<string, Look>, wish: Wish, width
     case "curve":
       return curve(a, looks, width, wish.metric, wish.limit, wish.capacities);
     case "throughput":
-    case "share":
+    case "share": // drawn alike, but without the line of the offered rate
       return throughput(a, looks, wish.metric);
     case "spectrum":
       return spectrum(a, looks, width, wish.metric, wish.point, wish.uncorrected);

@@ -44,8 +44,8 @@ export function meansAlong(fit: Along): { x: number; y: Figure }[] {
 }
 
 /**
- * A variant along a factor on linear axes: trials, means, and the marks of the fit. The axes also include the
- * points of reach, which are those of the fit.
+ * A variant along a factor on linear axes: trials, means, and the marks of the fitted line or curve. The axes
+ * also include reach: the outermost points of these marks.
  */
 export function along(a: Analysis, look: Look, fit: Along, reach: At[], fitted: Plot.Markish[]): Drawing {
   const [trials, means] = [trialsAlong(a, fit), meansAlong(fit)];

@@ -183,6 +183,7 @@ function inColumns(boxes: Box[], width: number): number | undefined {
       y += b.height + GAP;
       let at = b.y + (b.height - b.arrows.reduce((sum, x) => sum + laneOf(x), 0)) / 2;
       for (const arrow of b.arrows) {
+        // Below the only line of text, or between the first line and the others.
         arrow.y = at + (arrow.lines.length > 1 ? laneOf(arrow) / 2 : laneOf(arrow) - 4);
         at += laneOf(arrow);
       }
