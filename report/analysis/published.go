@@ -108,7 +108,7 @@ func (e *experiment) measureCurve(f published.Figure) string {
 // measureMean sets our number for a mean or for a single run, which is our trial in the block of that number.
 func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
-	unit, _ := f.UnitFactor()
+	toOurs, _ := f.UnitFactor()
 	s := e.series[seriesKey{m.Variant, m.Point, m.Metric}]
 	each := e.series[seriesKey{m.Variant, m.Point, e.metricName(lab.Elapsed, 0, lab.PerOperation)}]
 	if len(s.values) == 0 {
@@ -119,15 +119,15 @@ func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) s
 		if !found {
 			return fmt.Sprintf("there is no block %d here", m.Run)
 		}
-		out.Measured = number(value / unit)
+		out.Measured = number(value / toOurs)
 		if perOperation, ok := each.at(m.Run); ok {
 			out.MeasuredPerOperation = number(perOperation)
 		}
 		return ""
 	}
-	out.Measured = number(stats.Mean(s.values) / unit)
+	out.Measured = number(stats.Mean(s.values) / toOurs)
 	if low, high := e.meanInterval(s.values); low != nil {
-		out.Low, out.High = bounds(*low/unit, *high/unit)
+		out.Low, out.High = bounds(*low/toOurs, *high/toOurs)
 	}
 	if len(each.values) > 0 {
 		out.MeasuredPerOperation = number(stats.Mean(each.values))
@@ -168,9 +168,9 @@ func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.Pu
 	if m.Quantity == published.Intercept {
 		value = fit.InterceptInterval(e.lineConfidence())
 	}
-	unit, _ := f.UnitFactor()
-	out.Measured = number(value.Value / unit)
-	out.Low, out.High = bounds(value.Low/unit, value.High/unit)
+	toOurs, _ := f.UnitFactor()
+	out.Measured = number(value.Value / toOurs)
+	out.Low, out.High = bounds(value.Low/toOurs, value.High/toOurs)
 	if m.Quantity == published.Slope {
 		out.MeasuredPerOperation = e.marginal(m, line)
 	}

@@ -146,8 +146,8 @@ func (e *experiment) averagedMetrics() []string {
 	return metrics
 }
 
-// average averages the ratios of a pair over points: metric of the first variant / below of the second, which
-// may be another metric or the same. It returns false for fewer than two points.
+// average averages the ratios of a pair over points: a metric of p.variant / the metric below of p.against,
+// which is often the same metric. It returns false for fewer than two points.
 func (e *experiment) average(metric, below string, p pair, points []string) (lab.Average, bool) {
 	out := lab.Average{Metric: metric, Variant: p.variant, Baseline: p.against}
 	var up, down []float64
@@ -270,10 +270,10 @@ func (e *experiment) warnings(
 	metric lab.Metric, line stats.Line, exponent stats.Estimate, x, y []float64,
 ) []string {
 	var found []string
-	if negative, beyond := line.ImpossibleFixedCost(e.lineConfidence()); negative {
+	if negative, certain := line.ImpossibleFixedCost(e.lineConfidence()); negative {
 		fixed := line.InterceptInterval(e.lineConfidence())
 		text := figure.Quantity(figure.Between(fixed.Value, fixed.Low, fixed.High), metric.Unit)
-		if beyond {
+		if certain { // the whole interval is negative
 			found = append(found,
 				fmt.Sprintf("the fixed cost of %s is impossible: the straight line is the wrong model", text))
 		} else {
