@@ -153,12 +153,12 @@ func (e *experiment) waterfall(
 // stretches returns the pair from the first variant to the last stock one, and from there to the tuned one;
 // nil if the steps do not have both.
 func stretches(steps []lab.PathStep) []pair {
-	stock := slices.IndexFunc(steps, func(s lab.PathStep) bool { return s.Tunes })
-	if stock < 1 || slices.ContainsFunc(steps[stock:], func(s lab.PathStep) bool { return !s.Tunes }) {
+	tuning := slices.IndexFunc(steps, func(s lab.PathStep) bool { return s.Tunes })
+	if tuning < 1 || slices.ContainsFunc(steps[tuning:], func(s lab.PathStep) bool { return !s.Tunes }) {
 		return nil
 	}
-	between := steps[stock].Before
-	return []pair{{between, steps[0].Before}, {steps[len(steps)-1].Variant, between}}
+	lastStock := steps[tuning].Before
+	return []pair{{lastStock, steps[0].Before}, {steps[len(steps)-1].Variant, lastStock}}
 }
 
 // overBlocks returns the values of each variant of the steps over the blocks in which all have a positive
@@ -259,8 +259,8 @@ func contains(changes []lab.KnobChange, c lab.KnobChange) bool {
 	})
 }
 
-// changedTogether divides the changes of two orders into the smallest groups for which each order has steps
-// of their own. The groups are in the order shown. It returns nil if the orders do not have the same changes.
+// changedTogether divides the changes of two orders into the smallest groups such that no step makes changes
+// of two groups. The groups are in the order shown. It returns nil if the orders have different changes.
 func changedTogether(shown, other []lab.PathStep) [][]lab.KnobChange {
 	var groups [][]lab.KnobChange
 	made := 0
@@ -268,13 +268,15 @@ func changedTogether(shown, other []lab.PathStep) [][]lab.KnobChange {
 		joined := slices.Clone(s.Changes)
 		made += len(s.Changes)
 		groups = slices.DeleteFunc(groups, func(group []lab.KnobChange) bool {
-			meets := slices.ContainsFunc(s.Changes, func(c lab.KnobChange) bool { return contains(group, c) })
+			if !slices.ContainsFunc(s.Changes, func(c lab.KnobChange) bool { return contains(group, c) }) {
+				return false
+			}
 			for _, c := range group {
-				if meets && !contains(joined, c) {
+				if !contains(joined, c) {
 					joined = append(joined, c)
 				}
 			}
-			return meets
+			return true
 		})
 		groups = append(groups, joined)
 	}
