@@ -152,9 +152,9 @@ func signalsOfPath(
 	return &waited, &spent
 }
 
-// signalsOfTraces returns the same as signalsOfPath, from the spans that the units sent in the trials of a
+// signalsOfTraces returns the signals of signalsOfPath from the spans that the units sent in the trials of a
 // variant. The time that callers of the unit wait outside of its spans counts as queueing; it includes the
-// network.
+// network. Unlike that of signalsOfPath, the share does not include the queueing.
 func (e *experiment) signalsOfTraces(variant, point, unit string) (queueing, share *float64) {
 	var waited, spent, total, traces float64
 	for _, trial := range e.counted(variant, point) {

@@ -158,9 +158,9 @@ func (e *experiment) decisiveMetrics() []string {
 
 // stepQuestions returns questions about whole waterfalls, then about their steps, in the first metrics that
 // the study names for steps, if it names any. While none of these has a waterfall, every point is open. Each
-// question needs all variants of the steps: every trial tells the level of its block, and interactions are
-// over the blocks that have every variant. Questions about unsteady trials are not open: more trials would
-// not be steadier.
+// question needs all variants of the steps: every trial helps to estimate the effect of its block, and
+// interactions are over the blocks that have every variant. Questions about unsteady trials are not open:
+// more trials would not be steadier.
 func (e *experiment) stepQuestions() []question {
 	settings := func(point lab.Point) []setting { return settingsAt(point.Name, stepVariants(e.study.Steps)...) }
 	decisive := e.decisiveMetrics()
