@@ -115,7 +115,8 @@ func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 	return proof, nil
 }
 
-// Heal implements lab.Harmer. It resumes the metering of the units that the fault has ended.
+// Heal implements lab.Harmer. It resumes the metering of the units that the fault has ended. The injector
+// also heals a restart, at once.
 func (m *metered) Heal(ctx context.Context, f lab.Fault) error {
 	if err := m.Deployment.Heal(ctx, f); err != nil {
 		return err

@@ -63,7 +63,7 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	before, err := j.Deployment.Clocks(ctx)
 	if err == nil && j.Profiler != nil {
 		err = played.profile.begin(j)
-		defer played.profile.close(nil) // does nothing after end, which a trial that fails does not reach
+		defer played.profile.close(nil) // for a job that fails before end; after end it does nothing
 	}
 	if err == nil {
 		err = mark(metering)
