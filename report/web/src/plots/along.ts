@@ -45,7 +45,7 @@ export function meansAlong(fit: Along): { x: number; y: Figure }[] {
 
 /**
  * A variant along a factor on linear axes: trials, means, and the marks of the fitted line or curve. The axes
- * also include reach: the outermost points of these marks.
+ * also include reach: points of these marks.
  */
 export function along(a: Analysis, look: Look, fit: Along, reach: At[], fitted: Plot.Markish[]): Drawing {
   const [trials, means] = [trialsAlong(a, fit), meansAlong(fit)];
