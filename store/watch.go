@@ -31,8 +31,8 @@ func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err
 	return s.lines(name, progressFile, from)
 }
 
-// Seconds returns whole lines of the journal of the current trial, as Progress does. Every trial begins a new
-// journal.
+// Seconds returns whole lines of the journal of the current trial, as Progress does. Its writer empties the
+// file before the first second of a new trial, and when it is too large. Then from is usually beyond the end.
 func (s *Shelf) Seconds(name string, from int64) (lines []byte, next int64, err error) {
 	return s.lines(name, secondsFile, from)
 }
