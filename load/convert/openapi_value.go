@@ -204,7 +204,8 @@ func (a *description) array(s *openapi3.Schema, label string, depth int) (any, s
 
 // bounds returns the smallest and the largest number, both included. It moves an excluded bound by step if
 // the bound is a multiple of step, and with a step of 0 not at all. Without bounds the numbers begin at 1.
-// ExclusiveMin and ExclusiveMax are flags of Min and Max in OpenAPI 3.0, and bounds of their own (Value) in 3.1.
+// ExclusiveMin and ExclusiveMax are flags of Min and Max in OpenAPI 3.0, and bounds of their own (Value) in
+// 3.1.
 func bounds(s *openapi3.Schema, step float64) (low, high float64) {
 	const usual = 999 // the distance from the smallest to the largest number if the schema has no largest one
 	low, high = math.Inf(-1), math.Inf(1)
