@@ -67,7 +67,8 @@ func (c Change) Apply(m model.Model) ([]model.Unit, error) {
 			return nil, err
 		}
 	}
-	for name, replicas := range c.Replicas {
+	for _, name := range slices.Sorted(maps.Keys(c.Replicas)) {
+		replicas := c.Replicas[name]
 		i := slices.IndexFunc(units, func(u model.Unit) bool { return u.Name == name })
 		if i < 0 || replicas < 1 {
 			return nil, fmt.Errorf("%d replicas of %q: want at least one of a unit, these are %s", replicas, name,

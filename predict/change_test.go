@@ -51,6 +51,8 @@ func TestChanges(t *testing.T) {
 		"unknown unit":      {Change{Merge: []string{"shop", "stocks"}}, "", `cannot merge "stocks"`},
 		"one unit":          {Change{Merge: []string{"front", "mail"}}, "", "all of it is in the unit shop"},
 		"no replicas":       {Change{Replicas: map[string]int{"pay": 0}}, "", `0 replicas of "pay"`},
+		"several, all wrong": {Change{Replicas: map[string]int{"y": 2, "x": 2, "b": 2, "z": 2, "a": 2, "c": 2}}, "",
+			`2 replicas of "a"`},
 	} {
 		units, err := c.change.Apply(m)
 		if c.wrong != "" {

@@ -1,6 +1,9 @@
 package system
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -42,8 +45,8 @@ func traffic(reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
 			all = append(all, lab.Traffic{From: report.Kind, To: to, What: what,
 				PerOperation: float64(count) / float64(orders)})
 		}
-		for to, calls := range report.Calls {
-			add(to, "calls", calls)
+		for _, to := range slices.Sorted(maps.Keys(report.Calls)) {
+			add(to, "calls", report.Calls[to])
 		}
 		for _, c := range report.Databases {
 			add(assembly.ServiceDatabase, "statements", c.Statements)

@@ -41,15 +41,21 @@ func usedBy(t *testing.T, name, unit string) (to []string) {
 	return to
 }
 
+// TestTrafficIsPerOrder: calls are in the order of the callees, whatever that of the map.
 func TestTrafficIsPerOrder(t *testing.T) {
-	said, err := json.Marshal(assembly.Report{Kind: "orders", Calls: map[string]int64{"payments": 30},
-		Messages: &assembly.Messages{Published: 5, Delivered: 20}})
+	said, err := json.Marshal(assembly.Report{Kind: "orders",
+		Messages: &assembly.Messages{Published: 5, Delivered: 20},
+		Calls: map[string]int64{"shipping": 10, "payments": 30, "inventory": 20, "customers": 40, "catalog": 50}})
 	testset.Must(t, err)
 	reports := []lab.UnitReport{{Unit: lab.RoleGenerator, Data: []byte("[]")}, {Unit: "orders-2", Data: said}}
 	got, err := traffic(reports, 10)
 	testset.Must(t, err)
 	want := []lab.Traffic{
+		{From: "orders", To: "catalog", What: "calls", PerOperation: 5},
+		{From: "orders", To: "customers", What: "calls", PerOperation: 4},
+		{From: "orders", To: "inventory", What: "calls", PerOperation: 2},
 		{From: "orders", To: "payments", What: "calls", PerOperation: 3},
+		{From: "orders", To: "shipping", What: "calls", PerOperation: 1},
 		{From: "orders", To: "broker", What: "messages out", PerOperation: 0.5},
 		{From: "orders", To: "broker", What: "messages in", PerOperation: 2},
 	}
