@@ -57,7 +57,8 @@ func (e *Experiment) TrialEnded(trial lab.Trial) {
 	}
 }
 
-// figures returns the measures of a trial, and the processors and memory of its units.
+// figures returns the measures of a trial, and the processors and memory of its units, as far as they were
+// measured.
 func (e *Experiment) figures(at setting, trial lab.Trial) (all []Figure) {
 	labels := func(more ...string) map[string]string {
 		all := map[string]string{"variant": at.variant, "point": at.point}
@@ -75,10 +76,14 @@ func (e *Experiment) figures(at setting, trial lab.Trial) (all []Figure) {
 	}
 	for _, u := range trial.Metered.Units {
 		of := labels("unit", u.Unit.Name, "role", u.Unit.Role)
-		all = append(all, Figure{Name: "cleave.trial.unit.cpu", Help: "processors that a unit used", Labels: of,
-			Value: u.CPUSeconds / max(trial.Metered.WindowSeconds, 1e-9)},
-			Figure{Name: "cleave.trial.unit.peak_memory", Help: "memory that a unit held at most", Unit: "By",
-				Labels: of, Value: float64(u.PeakMemoryBytes)})
+		if _, missing := u.Unavailable["cpu_seconds"]; !missing {
+			all = append(all, Figure{Name: "cleave.trial.unit.cpu", Help: "processors that a unit used", Labels: of,
+				Value: u.CPUSeconds / max(trial.Metered.WindowSeconds, 1e-9)})
+		}
+		if _, missing := u.Unavailable["peak_memory_bytes"]; !missing {
+			all = append(all, Figure{Name: "cleave.trial.unit.peak_memory", Help: "memory that a unit held at most",
+				Unit: "By", Labels: of, Value: float64(u.PeakMemoryBytes)})
+		}
 	}
 	return all
 }

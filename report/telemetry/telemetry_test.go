@@ -204,7 +204,11 @@ func TestTrialsAreShown(t *testing.T) {
 			trial := lab.Trial{Valid: true, Measures: map[string]float64{"p99": p99}}
 			trial.Variant, trial.Point = variant, lab.Point{Name: "p"}
 			trial.Metered = lab.Metered{WindowSeconds: 10, Units: []lab.UnitUsage{
-				{Unit: lab.Unit{Name: "orders", Role: "service"}, Usage: lab.Usage{CPUSeconds: 5, PeakMemoryBytes: 9}}}}
+				{Unit: lab.Unit{Name: "orders", Role: "service"}, Usage: lab.Usage{CPUSeconds: 5, PeakMemoryBytes: 9}},
+				{Unit: lab.Unit{Name: "cache", Role: "cache"}, Usage: lab.Usage{PeakMemoryBytes: 7,
+					Unavailable: map[string]string{"cpu_seconds": "why"}}},
+				{Unit: lab.Unit{Name: "database", Role: "database"}, Usage: lab.Usage{CPUSeconds: 1,
+					Unavailable: map[string]string{"peak_memory_bytes": "why"}}}}}
 			e.TrialEnded(trial)
 		}
 	}
@@ -219,6 +223,8 @@ func TestTrialsAreShown(t *testing.T) {
 		want["cleave.trial.p99"+of+"variant="+variant] = p99
 		want["cleave.trial.unit.cpu"+of+"role=service unit=orders variant="+variant] = 0.5
 		want["cleave.trial.unit.peak_memory"+of+"role=service unit=orders variant="+variant] = 9
+		want["cleave.trial.unit.peak_memory"+of+"role=cache unit=cache variant="+variant] = 7
+		want["cleave.trial.unit.cpu"+of+"role=database unit=database variant="+variant] = 0.1
 	}
 	if !maps.Equal(c.figures, want) {
 		t.Errorf("it got\n%v, want\n%v", c.figures, want)
