@@ -232,11 +232,11 @@ func (e *experiment) bottleneckSentences(b lab.Bottleneck) []string {
 	rise := func(d lab.Doubled) string {
 		return fmt.Sprintf("%s the %ss per second", gives(d), e.operation())
 	}
-	var sentences, worse, same, open []string
+	var sentences, worse, worsened, same, open []string
 	for _, d := range b.Doubled {
 		switch d.Verdict {
 		case lab.Slower:
-			worse = append(worse, rise(d))
+			worse, worsened = append(worse, d.Unit), append(worsened, rise(d))
 		case lab.Equivalent:
 			same = append(same, d.Unit)
 		case lab.Undecided:
@@ -251,10 +251,12 @@ func (e *experiment) bottleneckSentences(b lab.Bottleneck) []string {
 				"alone is scaled.", b.Point.Name))
 	}
 	if len(worse) > 0 {
-		sentences = append(sentences, "It gets worse with "+strings.Join(worse, "; ")+".")
+		sentences = append(sentences, fmt.Sprintf("It gets worse if %s is scaled: %s.",
+			strings.Join(worse, " or "), strings.Join(worsened, "; ")))
 	}
 	if len(same) > 0 {
-		sentences = append(sentences, "It makes no difference with "+strings.Join(same, ", ")+".")
+		sentences = append(sentences, fmt.Sprintf("It makes no difference if %s is scaled.",
+			strings.Join(same, " or ")))
 	}
 	if len(open) > 0 {
 		sentences = append(sentences, "Undecided: "+strings.Join(open, "; ")+".")

@@ -161,6 +161,14 @@ func TestMoreProcessorsScaleAUnit(t *testing.T) {
 	}
 }
 
+// TestTwoUnitsThatMakeItWorseAreNamedTogether: what makes it worse comes before its figures.
+func TestTwoUnitsThatMakeItWorseAreNamedTogether(t *testing.T) {
+	b := bottleneckOf(t, kitchen{gain: map[string]float64{"oven": 1, "cook": 0.9, "waiter": 0.8}}.input(
+		lab.FactorUsers))
+	wantAnswer(t, b, "It gets worse if cook or waiter is scaled: 2 x cook gives 0.9", "; 2 x waiter gives 0.8",
+		"It makes no difference if oven is scaled.")
+}
+
 // TestAUnitThatWaitsIsTheBottleneck: the oven limits the throughput and needs hardly any CPU; the waiter uses
 // much CPU and limits nothing.
 func TestAUnitThatWaitsIsTheBottleneck(t *testing.T) {
@@ -181,8 +189,8 @@ func TestAUnitThatWaitsIsTheBottleneck(t *testing.T) {
 	if want := []string{"oven", "cook", "waiter"}; !slices.Equal(order, want) {
 		t.Errorf("in the order %v, want %v", order, want)
 	}
-	wantAnswer(t, b, "Scale oven: at busy, 2 x oven gives 1.8", "It gets worse with 2 x waiter gives 0.8",
-		"It makes no difference with cook.",
+	wantAnswer(t, b, "Scale oven: at busy, 2 x oven gives 1.8", "It gets worse if waiter is scaled: 2 x waiter gives 0.8",
+		"It makes no difference if cook is scaled.",
 		"CPU share would have misled: it points to waiter, which used 90 % of the CPU that it may use, and 2 x "+
 			"waiter gives 0.8", "oven used 5.0 % of the CPU",
 		"Queueing would have misled: it points to cook, which had operations wait 200 ms",
@@ -202,7 +210,8 @@ func TestIfNoUnitHelpsNoneIsNamed(t *testing.T) {
 	b := bottleneckOf(t, kitchen{
 		gain: map[string]float64{"oven": 1, "cook": 1, "waiter": 0.8}, cpu: map[string]float64{"waiter": 0.98},
 	}.input(lab.FactorUsers))
-	wantAnswer(t, b, "No unit is known to be the bottleneck", "It gets worse with 2 x waiter",
+	wantAnswer(t, b, "No unit is known to be the bottleneck", "It gets worse if waiter is scaled: 2 x waiter",
+		"It makes no difference if cook or oven is scaled.",
 		"CPU share points to waiter")
 	if b.Signals[0].Right != nil {
 		t.Error("a signal is judged where nothing is known to be right")
