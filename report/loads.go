@@ -22,7 +22,7 @@ func (v view) finishTime() (lab.Metric, bool) {
 // load is an offered rate of the study.
 type load struct {
 	point string
-	rate  float64 // flows, or operations, per second
+	rate  float64 // flows per second; a flow is one operation unless CurvePoint.Due is set
 }
 
 // loads returns the offered rates, the lowest first; none if the study has no finishTime.

@@ -152,12 +152,19 @@ func (e *experiment) measureAverage(m published.Mapping, out *lab.PublishedFigur
 	return ""
 }
 
-// measureLine sets the slope or the intercept of our line over the same points.
+// measureLine sets the slope or the intercept of our line over the same points, else of our first line of the
+// variant along the factor.
 func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
-	i := slices.IndexFunc(a.Trends, func(t lab.TrendLine) bool {
+	along := func(t lab.TrendLine) bool {
 		return t.Metric == m.Metric && t.Variant == m.Variant && t.Factor == m.Factor
+	}
+	i := slices.IndexFunc(a.Trends, func(t lab.TrendLine) bool {
+		return along(t) && slices.Equal(t.Points, m.Points)
 	})
+	if i < 0 {
+		i = slices.IndexFunc(a.Trends, along)
+	}
 	if i < 0 {
 		return fmt.Sprintf("no line of %s along %s was fitted here", m.Variant, m.Factor)
 	}

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,5 +101,24 @@ func TestResponseTimesAreNoTimesPerOperation(t *testing.T) {
 		if f.PublishedPerOperation != nil {
 			t.Errorf("%s has a time per operation: %g", f.ID, *f.PublishedPerOperation)
 		}
+	}
+}
+
+// TestAPublishedLineIsComparedWithThatThroughItsPoints: also if the study asks for another line of the same
+// variant along the same factor before it. Without such a line, the remark names the points.
+func TestAPublishedLineIsComparedWithThatThroughItsPoints(t *testing.T) {
+	in := table1(t)
+	trends := in.Plan.Study.Trends
+	in.Plan.Study.Trends = append([]lab.Trend{{Factor: "workers", Points: []string{"s1", "s2", "s3"}}}, trends...)
+	slope := func() lab.PublishedFigure {
+		all := Analyse(in).Published
+		return all[slices.IndexFunc(all, func(f lab.PublishedFigure) bool { return f.ID == "s0-191" })]
+	}
+	if f := slope(); f.Measured == nil || math.Abs(*f.Measured-f.Value) > 0.01 || f.Reason != "" {
+		t.Errorf("of the line y1: %+v, want %g", f, f.Value)
+	}
+	in.Plan.Study.Trends = in.Plan.Study.Trends[:1]
+	if f := slope(); f.Measured == nil || f.Reason != "fitted through s1, s2, s3; the study has s1, s2, s3, s4, s5" {
+		t.Errorf("of a shorter line: %+v", f)
 	}
 }
