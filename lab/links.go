@@ -14,8 +14,8 @@ func (v Variant) link(l *Layout) error {
 		if !slices.ContainsFunc(l.Units, func(u UnitSpec) bool { return u.Node == host }) {
 			// Deployers check links before they know which services have a server.
 			if slices.ContainsFunc(l.Services, func(s ServiceSpec) bool { return s.Node == host }) {
-				return fmt.Errorf("hosts: only backing services are on %s (nodes), and its link cannot be changed: place "+
-					"a unit there, or leave out the link", host)
+				return fmt.Errorf("hosts: only backing services are on %s (nodes), and its link cannot be changed: "+
+					"place a unit there, or leave out the link", host)
 			}
 			return fmt.Errorf("hosts: no unit of this variant is on %s (nodes)", host)
 		}

@@ -189,7 +189,8 @@ func TestAUnitThatWaitsIsTheBottleneck(t *testing.T) {
 	if want := []string{"oven", "cook", "waiter"}; !slices.Equal(order, want) {
 		t.Errorf("in the order %v, want %v", order, want)
 	}
-	wantAnswer(t, b, "Scale oven: at busy, 2 x oven gives 1.8", "It gets worse if waiter is scaled: 2 x waiter gives 0.8",
+	wantAnswer(t, b, "Scale oven: at busy, 2 x oven gives 1.8",
+		"It gets worse if waiter is scaled: 2 x waiter gives 0.8",
 		"It makes no difference if cook is scaled.",
 		"CPU share would have misled: it points to waiter, which used 90 % of the CPU that it may use, and 2 x "+
 			"waiter gives 0.8", "oven used 5.0 % of the CPU",

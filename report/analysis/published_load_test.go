@@ -109,7 +109,8 @@ func TestResponseTimesAreNoTimesPerOperation(t *testing.T) {
 func TestAPublishedLineIsComparedWithThatThroughItsPoints(t *testing.T) {
 	in := table1(t)
 	trends := in.Plan.Study.Trends
-	in.Plan.Study.Trends = append([]lab.Trend{{Factor: "workers", Points: []string{"s1", "s2", "s3"}}}, trends...)
+	in.Plan.Study.Trends = append([]lab.Trend{{Factor: "workers",
+		Points: []string{"s1", "s2", "s3"}}}, trends...)
 	slope := func() lab.PublishedFigure {
 		all := Analyse(in).Published
 		return all[slices.IndexFunc(all, func(f lab.PublishedFigure) bool { return f.ID == "s0-191" })]
@@ -118,7 +119,8 @@ func TestAPublishedLineIsComparedWithThatThroughItsPoints(t *testing.T) {
 		t.Errorf("of the line y1: %+v, want %g", f, f.Value)
 	}
 	in.Plan.Study.Trends = in.Plan.Study.Trends[:1]
-	if f := slope(); f.Measured == nil || f.Reason != "fitted through s1, s2, s3; the study has s1, s2, s3, s4, s5" {
+	if f := slope(); f.Measured == nil ||
+		f.Reason != "fitted through s1, s2, s3; the study has s1, s2, s3, s4, s5" {
 		t.Errorf("of a shorter line: %+v", f)
 	}
 }
