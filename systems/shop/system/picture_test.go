@@ -45,7 +45,7 @@ func usedBy(t *testing.T, name, unit string) (to []string) {
 func TestTrafficIsPerOrder(t *testing.T) {
 	said, err := json.Marshal(assembly.Report{Kind: "orders",
 		Messages: &assembly.Messages{Published: 5, Delivered: 20},
-		Calls:    map[string]int64{"shipping": 10, "payments": 30, "inventory": 20, "customers": 40,
+		Calls: map[string]int64{"shipping": 10, "payments": 30, "inventory": 20, "customers": 40,
 			"catalog": 50}})
 	testset.Must(t, err)
 	reports := []lab.UnitReport{{Unit: lab.RoleGenerator, Data: []byte("[]")}, {Unit: "orders-2", Data: said}}
