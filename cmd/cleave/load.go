@@ -69,7 +69,7 @@ type loadRun struct {
 	app
 	flags *loadFlags
 	spec  trial.Spec
-	limit objective.Objective
+	goal  objective.Objective
 	trial *trial.Trial
 	group *agent.Group // nil: this process sends the load
 }
@@ -100,7 +100,7 @@ func (a app) load(ctx context.Context, source string, flags *loadFlags) error {
 	if err := errors.Join(played, flags.outputs.write(a, &outcome), flags.outputs.close(complete)); err != nil {
 		return err
 	}
-	return judgeLoad(&outcome.Summary, run.limit, flags.search)
+	return judgeLoad(&outcome.Summary, run.goal, flags.search)
 }
 
 // conceal replaces secrets in texts that the target has answered.
@@ -127,7 +127,7 @@ func loadRefusal(err error) error {
 func (a app) newLoadRun(ctx context.Context, source string, flags *loadFlags) (*loadRun, error) {
 	run := &loadRun{app: a, flags: flags}
 	var err error
-	if run.spec, run.limit, err = flags.read(source); err != nil {
+	if run.spec, run.goal, err = flags.read(source); err != nil {
 		return nil, err
 	}
 	for _, header := range flags.headers {
@@ -166,7 +166,7 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	if r.flags.search {
 		return r.search(ctx)
 	}
-	loadCtx, watch, err := r.trial.Watched(ctx, r.limit, r.flags.abort)
+	loadCtx, watch, err := r.trial.Watched(ctx, r.goal, r.flags.abort)
 	if err != nil {
 		return trial.Outcome{}, err
 	}
@@ -174,12 +174,12 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	if err != nil {
 		return trial.Outcome{}, withCode(exitBadPlan, "%w", err)
 	}
-	outs, err := r.openOuts(r.flags.outputs.out)
+	destinations, err := r.openOuts(r.flags.outputs.out)
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	defer outs.close()
-	show, export := r.progress(), r.secondReporter(outs)
+	defer destinations.close()
+	show, export := r.progress(), r.secondReporter(destinations)
 	logged := hooks.Second
 	hooks.Second = func(s trial.Second) error {
 		show(s)
@@ -200,7 +200,7 @@ func (r *loadRun) send(ctx context.Context, hooks trial.Hooks) (trial.Outcome, e
 
 // search looks for the capacity.
 func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
-	capacity := trial.CapacitySearch{Objective: r.limit, Resolution: r.flags.resolution, Confirm: true,
+	capacity := trial.CapacitySearch{Objective: r.goal, Resolution: r.flags.resolution, Confirm: true,
 		Probed: func(probe record.Probe) {
 			if r.flags.outputs.progress == "none" {
 				return
@@ -286,7 +286,7 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 const leastAchieved = 0.99
 
 // judgeLoad returns the error with which the command ends. The summary of a search has a capacity.
-func judgeLoad(s *record.Summary, limit objective.Objective, searched bool) error {
+func judgeLoad(s *record.Summary, goal objective.Objective, searched bool) error {
 	switch {
 	case searched && s.Capacity.Rate == nil:
 		return withCode(exitLoadNotReached, "no rate met the objective %s", s.Capacity.Objective)
@@ -304,7 +304,7 @@ func judgeLoad(s *record.Summary, limit objective.Objective, searched bool) erro
 			"the load was not achieved: %.6g/s of %.6g/s were sent, %d never: offer less, or use more connections",
 			s.AchievedRate, *s.OfferedRate, s.Unsent)
 	}
-	if pass, reasons := limit.Judge(s); !pass {
+	if pass, reasons := goal.Judge(s); !pass {
 		return withCode(exitLoadNotReached, "the objective was missed: %s", strings.Join(reasons, "; "))
 	}
 	return nil

@@ -98,8 +98,8 @@ func (a app) loadImport(path string, flags *importFlags) error {
 	return nil
 }
 
-// writeImport writes the scenario and its data files. If one of them cannot be written, or exists and may
-// not be overwritten, it writes nothing.
+// writeImport writes the scenario and its data files. It checks all paths first: if one cannot be written, or
+// exists and may not be overwritten, it writes nothing.
 func (f *importFlags) writeImport(text []byte, dataFiles map[string][]byte) error {
 	files := map[string][]byte{f.output: text}
 	for name, data := range dataFiles {

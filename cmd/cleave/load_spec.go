@@ -46,7 +46,7 @@ func (f *loadFlags) read(source string) (trial.Spec, objective.Objective, error)
 	s.Load, err = f.load(s.Scenario.Load)
 	note(err)
 	note(f.readFiles(&s))
-	limit, err := f.limit()
+	goal, err := f.readObjective()
 	note(err)
 	note(f.outputs.check(f))
 	// Zero means the default in these fields.
@@ -58,11 +58,11 @@ func (f *loadFlags) read(source string) (trial.Spec, objective.Objective, error)
 	if f.isSet("seed") || s.Scenario.Seed == 0 {
 		s.Scenario.Seed = max(f.seed, 1)
 	}
-	return s, limit, errors.Join(mistakes...)
+	return s, goal, errors.Join(mistakes...)
 }
 
-// limit returns the objective, and checks the flags that need one.
-func (f *loadFlags) limit() (limit objective.Objective, err error) {
+// readObjective returns the objective, and checks the flags that need one.
+func (f *loadFlags) readObjective() (goal objective.Objective, err error) {
 	switch {
 	case f.isSet("resolution") && !f.search:
 		err = errors.New("--resolution belongs to --search")
@@ -76,9 +76,9 @@ func (f *loadFlags) limit() (limit objective.Objective, err error) {
 	case f.abort && f.objective == "":
 		err = errors.New("--abort needs --objective: it says when a load is lost")
 	case f.objective != "":
-		limit, err = objective.Parse(f.objective)
+		goal, err = objective.Parse(f.objective)
 	}
-	return limit, err
+	return goal, err
 }
 
 // scenario returns the scenario of a file, or one for a URL, and the folder to which its paths are relative.
@@ -94,6 +94,7 @@ func (f *loadFlags) scenario(source string) (scenario.File, string, error) {
 			strings.Join(misplaced, ", --"), source)
 	}
 	text, err := inputfile.Read(source, scenario.MaxBytes)
+	// The hint precedes err: a recording may be larger than a scenario, and is recognized by its name.
 	if hint := importHint(source, text); hint != nil {
 		return scenario.File{}, "", hint
 	}
