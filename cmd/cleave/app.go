@@ -78,6 +78,7 @@ func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, e
 		system = external.System{Generator: c.generator, Load: c.load, Secrets: secrets,
 			Faults: len(plan.Study.Faults) > 0, Label: label.String()}
 	}
+	// A system with metrics of its own is measured under load; one without has lab.JobMetrics.
 	if plan.Study.Load == nil && len(system.Describe().Metrics) > 0 {
 		return nil, withCode(exitBadPlan, "the plan of %s has no load: give the study the key \"load\"",
 			plan.Study.Name)

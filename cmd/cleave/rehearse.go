@@ -132,6 +132,7 @@ func (f *rehearseFlags) study(
 		{asIsVariant, "as it is", asIsVariant, ""},
 		{changedVariant, change, placementOf(units), placementOf(units)},
 	} {
+		// The knob placement, not the architecture, distinguishes the variants.
 		v := lab.Variant{Name: played.name, System: s.System, Architecture: asIsVariant, Deployment: f.deployment(),
 			Knobs:   map[string]string{"calls": f.calls, "placement": played.placement},
 			Summary: played.summary}
