@@ -24,6 +24,8 @@ class Agent(http.server.BaseHTTPRequestHandler):
         url = urllib.parse.urlparse(self.path)
         asked = dict(urllib.parse.parse_qsl(url.query))
         name = url.path.rsplit("/", 1)[1]
+        # A query with an index is answered when the index has passed it, or after wait. The unit of wait is
+        # ignored: its number counts as seconds.
         wait = re.match(r"\d+", asked.get("wait", "300"))
         with changed:
             changed.wait_for(lambda: index > int(asked.get("index", 0)), int(wait[0]))
