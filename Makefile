@@ -38,7 +38,7 @@ dist: web ## make an archive of all programs that runs from anywhere, for amd64 
 .PHONY: web
 web: $(WEB)/dist/report.js ## build the scripts of reports and of cleave serve
 
-# The two files are also the marks of when npm last did its work.
+# Make judges by the age of the next two targets whether npm has to run again; touch sets it after each run.
 $(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
 	@scripts/need.sh build
 	cd $(WEB) && npm ci --no-audit --no-fund --loglevel=error
