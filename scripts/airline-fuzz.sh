@@ -37,7 +37,7 @@ case "${1:-} ${2:-}" in
   "install ") install ;;
   "go monolith" | "go services" | "java monolith" | "java services" | "node monolith" | "node services")
     install
-    CLEAVE_TESTS=all CLEAVE_FUZZ_EXAMPLES="${3:-300}" go test "$(go list ./... | grep /airline/behaviour$)" \
+    CLEAVE_TESTS=all CLEAVE_FUZZ_EXAMPLES="${3:-300}" go test ./systems/airline/behaviour \
       -run "^TestFuzzer$/^$1$/^$2$" -count=1 -timeout=2h -v |
       awk '{ print; fflush() } /--- SKIP/ { status = 3 } END { exit status }'
     ;;

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 case "${1:-} ${2:-}" in
   "go monolith" | "go services" | "java monolith" | "java services" | "node monolith" | "node services")
-    CLEAVE_TESTS=all CLEAVE_INSTRUCTIONS="${3:-200}" go test "$(go list ./... | grep /airline/behaviour$)" \
+    CLEAVE_TESTS=all CLEAVE_INSTRUCTIONS="${3:-200}" go test ./systems/airline/behaviour \
       -run "^TestInstructions$/^$1$/^$2$" -count=1 -timeout=2h -v |
       awk '{ print; fflush() } /--- SKIP/ { status = 3 } END { exit status }'
     ;;

@@ -29,7 +29,6 @@ func TestSkippedTestsAreNoSuccess(t *testing.T) {
 	programs := t.TempDir()
 	for name, text := range map[string]string{
 		"go": `case "$1 $CLEAVE_TESTS" in
-  list*) echo x/airline/behaviour ;;
   "test all") echo "    --- $RESULT: Test/go" ;;
   *) echo "--- SKIP: Test: type: make test-all" ;;
 esac`,
