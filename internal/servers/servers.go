@@ -26,8 +26,9 @@ import (
 const begunVariable = "CLEAVE_TEST_SERVERS"
 
 // Main is the main function of a test binary. It runs the tests with run, or the part of a deployer for which
-// this process was started. parts holds further main functions of the binary, by the first argument with
-// which it is started; they get the other arguments.
+// this process was started. After the tests it stops the shared servers and removes the programs that were
+// built for tests. parts holds further main functions of the binary, by the first argument with which it is
+// started; they get the other arguments.
 func Main(run func() int, parts map[string]func(args []string) error) {
 	part := trials.Part(os.Args[1:])
 	if len(os.Args) > 1 && parts[os.Args[1]] != nil {

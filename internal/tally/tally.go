@@ -19,7 +19,8 @@ type event struct {
 	Elapsed float64 // seconds
 }
 
-// tally counts the results of tests. Of a test with subtests only the subtests count.
+// tally counts the results of tests. Of a test with subtests only the subtests count, unless the test fails
+// and none of them does.
 type tally struct {
 	passed, failed, skipped, unsteady int
 
