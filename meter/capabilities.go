@@ -24,8 +24,8 @@ func hardwareCounters() lab.Fact {
 	}, 0, -1)
 }
 
-// clockSampling tries to open a software clock for the programs on a processor, which samples them from
-// outside.
+// clockSampling tries to open the software clock of processor 0. The profiler samples programs from outside
+// with such clocks.
 func clockSampling() lab.Fact {
 	return perfEvent(unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Bits: unix.PerfBitDisabled,

@@ -100,8 +100,10 @@ func addProcesses(s *scratch, dir int, to map[int]bool) error {
 		if err != nil {
 			continue // it has been removed since
 		}
-		_ = addProcesses(s, below, to) // it has been removed since, or the group above lists its processes
-		_ = unix.Close(below)          // closing loses nothing
+		// An error means that the group has been removed since, or is a threaded one, whose processes the group
+		// above lists.
+		_ = addProcesses(s, below, to)
+		_ = unix.Close(below) // closing loses nothing
 	}
 	return err
 }

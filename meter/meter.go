@@ -29,7 +29,7 @@ func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, erro
 	}
 	w := newWorker(m, units)
 	for _, unit := range units {
-		if unit.Standby {
+		if unit.Standby { // it may start later
 			w.probes = append(w.probes, &lives{})
 			continue
 		}
