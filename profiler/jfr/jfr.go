@@ -47,8 +47,8 @@ type chunk struct {
 
 	// startNanos is the wall clock and startTicks the clock of events at the start of the chunk.
 	startNanos, startTicks, ticksPerSecond int64
-	// left is the number of values that may still be read: nested classes without fields make many values of
-	// few bytes.
+	// left is the number of objects that may still be read. It bounds the memory for nested objects, which take
+	// no bytes if their classes have no fields.
 	left int
 }
 
@@ -98,9 +98,9 @@ func readChunk(data []byte) ([]Sample, error) {
 		return nil,
 			errors.New("its integers are not compressed, which is not read here: record with compressed integers")
 	}
-	const valuesPerByte = 4 // generous: only nested objects have more values than bytes
+	const objectsPerByte = 4 // generous: the objects of real recordings have fields, which take bytes
 	c := &chunk{pools: map[string]map[int64]value{}, frames: map[int64][]Frame{},
-		left:       valuesPerByte * len(data),
+		left:       objectsPerByte * len(data),
 		startNanos: long(data[offsetNanos:]), startTicks: long(data[offsetTicks:]),
 		ticksPerSecond: long(data[offsetPace:])}
 	if c.ticksPerSecond <= 0 {

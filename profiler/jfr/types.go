@@ -75,9 +75,7 @@ func readElement(b *decoder, texts []string, depth int) element {
 	text := func() string {
 		i := b.number()
 		if i < 0 || i >= int64(len(texts)) {
-			if b.err == nil {
-				b.fail(fmt.Errorf("the metadata name text %d of %d", i, len(texts)))
-			}
+			b.fail(fmt.Errorf("the metadata name text %d of %d", i, len(texts)))
 			return ""
 		}
 		return texts[i]
