@@ -36,7 +36,7 @@ const (
 	endJava    = ".jfr"
 	endNode    = ".cpuprofile"
 	endGo      = ".pprof"
-	ownProfile = ".profile" + endGo
+	ownProfile = ".profile" + endGo // follows the name of one of our units
 	// containerFiles is the folder of these files in a container, containerProfiles the folder of its
 	// profiles.
 	containerFiles    = "/cleave-profiler"
@@ -99,6 +99,7 @@ func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 			unit.Container = &container
 		default:
 			unit.Leaves = folder
+			// The slash makes the last one an empty folder.
 			files := map[string][]byte{nodeFile: nodeScript, javaFile: javaSettings, folder + "/": nil}
 			maps.Copy(files, unit.Files)
 			unit.Files, unit.Env = files, instrumented(unit.Env, "{dir}", "{dir}/"+folder)
