@@ -43,7 +43,8 @@ type File struct {
 	Path  string
 	Study lab.Study
 	Quick *Quick
-	// lines holds the lines of values by their places in the file, such as variants.uds.knobs; nil for a plan.
+	// lines holds the lines of values by their places in the file, such as variants.uds.knobs, and "" for the
+	// whole file; nil for a plan.
 	lines map[string]int
 	info  lab.SystemInfo // of the study's system
 	// optional holds the names of the variants that may be impossible on this host.

@@ -61,7 +61,7 @@ func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 	return s
 }
 
-// lacksOf returns the parts that a variant lacks, or the original of a twin.
+// lacksOf returns the parts that a variant lacks. A twin lacks those that its original lacks.
 func lacksOf(lacks []lab.Lack, v lab.Variant) []lab.Lack {
 	return slices.DeleteFunc(slices.Clone(lacks), func(l lab.Lack) bool {
 		return l.Variant != v.Name && l.Variant != v.TwinOf
