@@ -93,9 +93,9 @@ func Difference(a, b []float64, confidence float64) (Estimate, error) {
 	return Estimate{difference, difference - half, difference + half, n, confidence}, nil
 }
 
-// Product returns the product of two independent, positive estimates. On the log scale, the distance of each
-// end of its interval is the root of the sum of squares of the distances of the two (MOVER; Zou and Donner
-// 2008). It has the confidence of the first and the smaller N.
+// Product returns the product of two independent, positive estimates. On the log scale, the distance from its
+// value to an end of its interval is the root of the sum of squares of these distances of the two (MOVER; Zou
+// and Donner 2008). It has the confidence of the first and the smaller N.
 func Product(a, b Estimate) (Estimate, error) {
 	all, err := logs("product", []float64{a.Value, a.Low, a.High, b.Value, b.Low, b.High})
 	if err != nil {

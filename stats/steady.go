@@ -176,10 +176,10 @@ func MannKendall(values []float64) (float64, error) {
 			}
 		}
 	}
-	// Orders with at most so many inversions, and as many with at most so many pairs in order, are as far from
-	// the middle as the series.
+	// An order is at least as far from the middle as the series if it has at most this number of inversions, or
+	// at most this number of pairs in order. There are as many orders of either kind.
 	most := (n*(n-1)/2 - max(up-down, down-up)) / 2
-	share := make([]float64, most+1) // share of all orders that have so many inversions
+	share := make([]float64, most+1) // share of all orders, by their number of inversions
 	share[0] = 1
 	for length := 2; length <= n; length++ {
 		next, sum := make([]float64, most+1), 0.0 // one value more adds 0 to length-1 inversions

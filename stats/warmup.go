@@ -19,7 +19,7 @@ const (
 	mostSlices = 240
 	// trendMargin bounds the rise or fall of the last half of a steady warm-up, as a share. A change counts as a
 	// trend if it is more than proof standard errors and beyond warmUpMargin. Before the limit of the warm-up it
-	// also counts if it may be beyond trendMargin: if the change plus doubt standard errors is.
+	// also counts if the change plus doubt standard errors is beyond trendMargin.
 	trendMargin  = 0.15
 	doubt, proof = 1.3, 3
 )
@@ -65,7 +65,7 @@ func coarser(load []lab.Slice) []lab.Slice {
 				second.Median, second.P99 = first.Median, first.P99
 			} else if first.Median != nil {
 				middle := math.Sqrt(*first.Median * *second.Median)
-				second.Median = &middle
+				second.Median = &middle // P99 stays that of the second: it only estimates a deviation
 			}
 			pairs = append(pairs, second)
 		}
@@ -86,6 +86,7 @@ func warmUpCourse(times []float64, chance float64, atLimit bool) (course Course,
 	change, standardError := trend(later)
 	proven := change > proof*standardError && change > math.Log1p(warmUpMargin)
 	if proven || !atLimit && change+doubt*standardError > math.Log1p(trendMargin) {
+		// The standard error keeps left above 1 in doubt, even if the change is 0.
 		course.Kind, course.Factor, left = Unsteady, max(course.Factor, math.Exp(change)),
 			max(left, math.Exp(change+standardError))
 	}
@@ -163,7 +164,7 @@ func series(load []lab.Slice, quantity string) (times []float64, chance float64)
 // of the slice's times as normal, with the deviation that its 99th percentile tells. It returns 0 if the
 // slice has no percentiles.
 func chanceOfMedian(s lab.Slice) float64 {
-	// In standard deviations: the standard error of a median of n times the square root of n, and the
+	// In standard deviations: the square root of n, times the standard error of the median of n values; and the
 	// distance of the 99th percentile from the median.
 	const ofMedian, ofTail = 1.25, 2.33
 	if s.Median == nil || s.P99 == nil || !(*s.Median > 0) || s.OK == 0 {

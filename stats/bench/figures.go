@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// list collects figures until one of them fails.
+// list collects figures, and keeps the first error.
 type list struct {
 	all []figures.Figure
 	err error
