@@ -39,14 +39,14 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 	}, token)
 }
 
-// DialThrough repeats through until it connects to a unit and the unit accepts the token. A forwarder on
+// DialThrough calls connect until it returns a connection on which the unit accepts the token. A forwarder on
 // the way may accept connections before the unit listens, so only an answer proves that the unit is
 // reached.
 func DialThrough(
-	ctx context.Context, through func(context.Context) (net.Conn, error), token string,
+	ctx context.Context, connect func(context.Context) (net.Conn, error), token string,
 ) (net.Conn, error) {
 	for {
-		connection, err := through(ctx)
+		connection, err := connect(ctx)
 		if err == nil {
 			if err = authenticate(ctx, connection, token); err == nil {
 				return connection, nil

@@ -12,8 +12,8 @@ import (
 // Forwards holds listeners on this host's loopback, one for each endpoint of units that this host cannot
 // reach directly. They forward connections to the units.
 type Forwards struct {
-	units   *Supervisor
-	connect func(endpoint string) (net.Conn, error)
+	supervisor *Supervisor
+	connect    func(endpoint string) (net.Conn, error)
 
 	mu        sync.Mutex
 	listeners map[string]net.Listener // by endpoint
@@ -24,7 +24,7 @@ type Forwards struct {
 // NewForwards returns Forwards that reach an endpoint by connect. If that fails, the caller's connection is
 // closed.
 func (s *Supervisor) NewForwards(connect func(endpoint string) (net.Conn, error)) *Forwards {
-	return &Forwards{units: s, connect: connect, listeners: map[string]net.Listener{},
+	return &Forwards{supervisor: s, connect: connect, listeners: map[string]net.Listener{},
 		open: map[net.Conn]bool{}}
 }
 
@@ -38,7 +38,7 @@ func (f *Forwards) To(endpoint string) string {
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		f.units.Fail(fmt.Errorf("listen for callers of unit %s: %w", endpoint, err))
+		f.supervisor.Fail(fmt.Errorf("listen for callers of unit %s: %w", endpoint, err))
 		return ""
 	}
 	f.listeners[endpoint] = listener

@@ -23,8 +23,8 @@ type Instance interface {
 	End(ctx context.Context) error
 }
 
-// Platform declares what a deployment's platform does and which capabilities it has. It lacks a capability
-// whose function is nil, unless the field says otherwise.
+// Platform declares what a deployment's platform does and which capabilities it has. New, Reach and Clear are
+// required. It lacks a capability whose function is nil, unless the field says otherwise.
 type Platform[L Instance] struct {
 	// Name is the name of the deployment, and Faults are the faults that it can do to units.
 	Name   string

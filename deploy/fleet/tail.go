@@ -12,7 +12,7 @@ import (
 type Tail struct {
 	bounded.Tail
 	mu       sync.Mutex // guards expected
-	expected *expected  // nil: no text is
+	expected *expected  // nil: nobody waits for a text
 }
 
 // expected is a text that a goroutine waits for.

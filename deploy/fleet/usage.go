@@ -22,11 +22,11 @@ const usageAtOnce = 64
 func (s *Supervisor) SelfMeter() lab.Meter { return selfMeter{s} }
 
 // selfMeter implements lab.Meter by questions to units.
-type selfMeter struct{ units *Supervisor }
+type selfMeter struct{ supervisor *Supervisor }
 
 // Watch implements lab.Meter.
 func (m selfMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
-	metering := &selfMetering{ctx: ctx, supervisor: m.units, units: units, former: map[string]former{}}
+	metering := &selfMetering{ctx: ctx, supervisor: m.supervisor, units: units, former: map[string]former{}}
 	answers, err := metering.read()
 	metering.start = selfMark{time.Now(), answers}
 	return metering, err
@@ -67,7 +67,7 @@ func (m *selfMetering) Mark() error {
 	return err
 }
 
-// read asks all units at once, except those that were killed and are not running again yet.
+// read asks all units of ours at once, except those that were killed and are not running again yet.
 func (m *selfMetering) read() ([]*lab.UsageAnswer, error) {
 	answers := make([]*lab.UsageAnswer, len(m.units))
 	group, ctx := errgroup.WithContext(m.ctx)
@@ -117,6 +117,7 @@ func (m *selfMetering) Resume(unit lab.Unit) error {
 	}
 	return m.askBetweenMarks(unit.Name, func(_ int, answer *lab.UsageAnswer) {
 		before := m.former[unit.Name]
+		// Memory is no counter: the new life begins with what it has now.
 		before.began.MemoryBytes, before.away = answer.MemoryBytes, false
 		m.former[unit.Name] = before
 	})
@@ -233,8 +234,8 @@ func sumOfLives(former, present lab.Usage) lab.Usage {
 	return both
 }
 
-// Plus returns the sum of the usage of units. It adds peaks of memory, too: they are values at the marks,
-// where all units are read at the same moment.
+// Plus returns the sum of the usage of units. The sum of their peaks of memory is an upper bound: they may
+// have been at different times.
 func Plus(a, b lab.Usage) lab.Usage {
 	sum := lab.Usage{
 		Units: a.Units + b.Units, CPUSeconds: a.CPUSeconds + b.CPUSeconds,
