@@ -27,7 +27,7 @@ type deployment struct {
 	cluster  *cluster
 	lead     string
 	dir      string
-	trial    string            // label of its pods
+	trial    string            // value of labelTrial of its pods
 	placed   map[string]string // nodes of the cluster, by the names of nodes in the layout
 	memory   string            // path of the file with the units' shared memory; "": they share none
 	pods     *podCache

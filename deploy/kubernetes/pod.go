@@ -261,7 +261,8 @@ func (p *pod) description() (made api.Pod, err error) {
 	return made, err
 }
 
-// unitContainer is the name of the container of a pod that is its unit.
+// unitContainer is the name of the container of a pod that is its unit. Its status is the first one of the
+// pod, because kubelets sort statuses by name (see cutter).
 const unitContainer = "unit"
 
 // program returns the container of the pod, without its mounts.

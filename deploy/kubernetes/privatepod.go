@@ -50,7 +50,7 @@ func (s privatePod) Pause(ctx context.Context) (proof string, err error) {
 // Resume implements fleet.Instance.
 func (s privatePod) Resume(ctx context.Context) error { return s.pod.node.Resume(ctx, s.pod.container) }
 
-// end implements sitePod. A foreign program gets time to clean up.
+// end implements sitePod. A foreign program that is no server gets time to clean up.
 func (s privatePod) end(ctx context.Context) (err error) {
 	p := s.pod
 	if p.Spec.Foreign && p.Spec.Server == nil && p.runs() {
@@ -62,9 +62,9 @@ func (s privatePod) end(ctx context.Context) (err error) {
 	return errors.Join(err, p.delete(ctx, 0))
 }
 
-// bind limits the container to the unit's processors and waits until its process runs on no others. The
-// program has bound itself already (containers.Trial.Binds); Kubernetes has no option for it. On a cluster of
-// the user's, HostPID is 0, and bind does nothing.
+// bind limits the container to the unit's processors, for which Kubernetes has no option, and waits until its
+// process runs on no others. The process has begun with these processors (containers.Trial.Binds); the limit
+// keeps it to them. On a cluster of the user's, HostPID is 0, and bind does nothing.
 func (p *pod) bind() error {
 	processors, err := launch.Processors(p.Spec.Cores)
 	if err != nil || len(processors) == 0 || p.HostPID() == 0 {
@@ -81,7 +81,8 @@ func (p *pod) runs() bool {
 	return p.HostPID() != 0 && syscall.Kill(p.HostPID(), 0) == nil && p.node.PID(p.container) == p.HostPID()
 }
 
-// kill ends every process of the pod and waits until they are gone.
+// kill ends the first process of the container, with which the kernel ends all others, and waits until it is
+// gone.
 func (p *pod) kill(ctx context.Context) error {
 	if p.paused { // a paused process would not end
 		if err := p.node.Resume(ctx, p.container); err != nil {

@@ -157,6 +157,7 @@ func (u *userPod) giveMounts(made *api.Pod, files map[string][]byte) error {
 func (u *userPod) giveVolume(made *api.Pod, files map[string][]byte) error {
 	p, container := u.pod, &made.Spec.Containers[0]
 	volume := fleet.Volume(p.deployment.dir, p.Spec)
+	// Without files there is no such secret, but then nothing mounts it, and kubelets ignore the volume.
 	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}},
 		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name, Mode: secretMode}})
 	container.VolumeMounts = append(container.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})

@@ -36,7 +36,7 @@ type UserCluster struct {
 	images *registry.Repository // nil: none is named
 
 	inspecting sync.Once  // guards the fields below, which Preflight sets
-	nodes      []api.Node // none: we may not list them
+	nodes      []api.Node // none: they cannot be listed
 	unusable   error      // why the cluster cannot be used
 }
 
@@ -99,8 +99,8 @@ func rights() []right {
 	}
 }
 
-// inspect returns the nodes of the cluster, or none if we may not list them. It fails if the cluster does not
-// answer, or we lack one of the rights.
+// inspect returns the nodes of the cluster, or none if it cannot list them: we may lack that right. It fails
+// if the cluster does not answer, or we lack one of the rights that we need.
 func (u *UserCluster) inspect(ctx context.Context) (nodes []api.Node, err error) {
 	if err := u.require(ctx, rights()); err != nil {
 		return nil, err

@@ -185,8 +185,8 @@ func podsOf(namespace, label string) string {
 	return "/api/v1/namespaces/" + namespace + "/pods?labelSelector=" + url.QueryEscape(label)
 }
 
-// Watch calls tell with every change of these pods since a version. gone is true if a pod was deleted. Watch
-// always returns an error: servers end every watch after a while.
+// Watch calls tell with every change, since a version, of the pods that Pods lists. gone is true if a pod was
+// deleted. Watch always returns an error: servers end every watch after a while.
 func (c *Client) Watch(
 	ctx context.Context, namespace, label, version string, tell func(pod Pod, gone bool),
 ) error {
