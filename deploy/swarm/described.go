@@ -14,7 +14,7 @@ import (
 // lacks returns the options of a described container that a service of a swarm cannot have.
 func lacks(spec lab.UnitSpec) (all []containers.Lack) {
 	c := spec.Container
-	for _, option := range c.SecurityOpt { // every deployer refuses the options other than no-new-privileges
+	for _, option := range c.SecurityOpt { // containers.CheckDescribed itself refuses the others
 		all = append(all, containers.Lack{Asked: strings.HasPrefix(option, "no-new-privileges"),
 			What: "the security option " + option})
 	}

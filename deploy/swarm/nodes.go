@@ -12,9 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 )
 
-// nodes declares what the fleet can do to the nodes: faults, and drains. Swarm itself only stops the tasks of
-// a node that it drains: services have the restart policy "none", so that faults last as long as the study
-// says.
+// nodes declares what the fleet can do to the nodes: faults, and drains. Swarm stops the tasks of a node that
+// it drains, and starts none in their place: services have the restart policy "none", so that faults last as
+// long as the study says.
 func (t *privateTrial) nodes() fleet.Nodes[*service] {
 	return fleet.Nodes[*service]{
 		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Lost: t.isDown,
@@ -27,7 +27,7 @@ func (t *privateTrial) nodes() fleet.Nodes[*service] {
 		// Workers refuse connections at the port of managers, which is an answer, too (hosts.Unreached).
 		Probe: func(name string) string { return net.JoinHostPort(t.cluster.Named(name).Address, "2377") },
 		Perished: func(ctx context.Context, s *service) error {
-			s.HangUp()
+			s.HangUp() // the node may have left the connection open
 			return s.AwaitEnd(ctx)
 		},
 		Close:      t.close,

@@ -86,8 +86,9 @@ func (l *privateLife) follow(ctx context.Context) error {
 	return l.bind(ctx)
 }
 
-// bind limits the container to the unit's processors and waits until its process runs on no others. The
-// program has bound itself already (containers.Trial.Binds); Swarm has no option for it.
+// bind limits the container to the unit's processors, for which Swarm has no option, and waits until its
+// process runs on no others. The process has begun with these processors (containers.Trial.Binds); the limit
+// keeps it to them.
 func (l *privateLife) bind(ctx context.Context) error {
 	cores := l.service.Spec.Cores
 	processors, err := launch.Processors(cores)

@@ -244,11 +244,11 @@ func (u *userSite) addressOf(task engine.Task) string {
 
 // countAddresses asks a proxy, at its address in the network of the units, how many addresses a name has.
 func (u *userSite) countAddresses(ctx context.Context, proxy, name string) (int, error) {
-	plain, err := u.through(ctx, proxy)
+	tunnel, err := u.through(ctx, proxy)
 	if err != nil {
 		return 0, err
 	}
-	connection := tls.Client(plain, u.secured)
+	connection := tls.Client(tunnel, u.secured)
 	defer func() { _ = connection.Close() }() // the answer is in
 	answer, err := request(connection, lab.ProxyCount+name)
 	if err != nil {
@@ -329,17 +329,17 @@ func (u *userSite) leave() error {
 // removed only after the last task in it.
 func remove(ctx context.Context, manager *engine.Client, label string) error {
 	err := fleet.Until(ctx, pollInterval, func() (bool, error) {
-		kept, err := manager.SwarmObjects(ctx, leftovers.DockerLabel)
+		left, err := manager.SwarmObjects(ctx, leftovers.DockerLabel)
 		if err != nil {
 			return true, err
 		}
-		kept = slices.DeleteFunc(kept, func(k engine.SwarmObject) bool {
-			return k.Label != label || !strings.HasPrefix(k.Name, prefix+label)
+		left = slices.DeleteFunc(left, func(object engine.SwarmObject) bool {
+			return object.Label != label || !strings.HasPrefix(object.Name, prefix+label)
 		})
-		for _, k := range kept {
-			err = errors.Join(err, manager.RemoveSwarmObject(ctx, k))
+		for _, object := range left {
+			err = errors.Join(err, manager.RemoveSwarmObject(ctx, object))
 		}
-		return len(kept) == 0, err
+		return len(left) == 0, err
 	})
 	if err != nil {
 		return err
@@ -361,14 +361,14 @@ func (u *UserSwarm) Clean(ctx context.Context, label string) (removed, unclear [
 	if err := u.inspect(ctx); err != nil {
 		return nil, nil, err
 	}
-	kept, err := u.manager.SwarmObjects(ctx, leftovers.DockerLabel)
+	found, err := u.manager.SwarmObjects(ctx, leftovers.DockerLabel)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the swarm %s: %w", u.Name, err)
 	}
 	var labels []string
-	for _, k := range kept {
-		if strings.HasPrefix(k.Name, prefix+k.Label) && (label == "" || k.Label == label) {
-			labels = append(labels, k.Label)
+	for _, object := range found {
+		if strings.HasPrefix(object.Name, prefix+object.Label) && (label == "" || object.Label == label) {
+			labels = append(labels, object.Label)
 		}
 	}
 	return leftovers.CleanCluster(ctx, labels,
