@@ -164,7 +164,7 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	if hosts == 0 {
 		return nil, errors.New("no hosts are named: name them (--hosts user@a,user@b)")
 	}
-	places, nodes, volumes, next := map[string]int{}, map[string]int{}, map[string]int{}, 0
+	places, nodes, volumes := map[string]int{}, map[string]int{}, map[string]int{}
 	taken := make([]bool, hosts)
 	for _, spec := range specs {
 		if index, isNumbered := hostIndex(spec.Node); isNumbered {
@@ -195,6 +195,7 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 		taken[index] = true
 		nodes[spec.Node], places[spec.Name], volumes[volume] = index, index, index
 	}
+	next := 0
 	for _, spec := range specs {
 		if _, known := places[spec.Name]; known {
 			continue
