@@ -27,7 +27,7 @@ const (
 	threadsPerUnit = 8
 	// memoryPerUnit is roughly the memory of a unit, in bytes.
 	memoryPerUnit = 8 << 20
-	// The conductor has both ends of two pipes open for every unit, and some other files.
+	// The conductor has an end of three pipes and a pidfd open for every unit, and some other files.
 	descriptorsPerUnit, conductorDescriptors = 4, 64
 )
 

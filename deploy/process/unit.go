@@ -31,7 +31,7 @@ func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
 // Start implements fleet.Instance.
 func (u *unit) Start(context.Context) error {
 	err := u.begin()
-	if err != nil && u.PID == 0 {
+	if err != nil && u.PID == 0 { // otherwise supervise closes it
 		close(u.Ended)
 	}
 	return err
