@@ -38,7 +38,7 @@ func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, 
 		var metering lab.Metering
 		var err error
 		if i < len(d.hosts) {
-			metering, err = &hostMetering{ctx, d.hosts[i]}, d.hosts[i].do(ctx, "Watch", group)
+			metering, err = &agentMetering{ctx, d.hosts[i]}, d.hosts[i].do(ctx, "Watch", group)
 		} else {
 			metering, err = d.deployer.meter.Watch(ctx, group)
 		}
@@ -53,25 +53,25 @@ func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, 
 	return all, nil
 }
 
-// hostMetering implements lab.Metering by the agent of a host.
-type hostMetering struct {
+// agentMetering implements lab.Metering by the agent of a host.
+type agentMetering struct {
 	ctx  context.Context
 	host *host
 }
 
 // Mark implements lab.Metering.
-func (m *hostMetering) Mark() error { return m.host.do(m.ctx, "Mark", agent.None{}) }
+func (m *agentMetering) Mark() error { return m.host.do(m.ctx, "Mark", agent.None{}) }
 
 // Suspend implements lab.Metering.
-func (m *hostMetering) Suspend(unit string) error {
+func (m *agentMetering) Suspend(unit string) error {
 	return m.host.do(m.ctx, "SuspendMetering", unit)
 }
 
 // Resume implements lab.Metering.
-func (m *hostMetering) Resume(unit lab.Unit) error { return m.host.do(m.ctx, "ResumeMetering", unit) }
+func (m *agentMetering) Resume(unit lab.Unit) error { return m.host.do(m.ctx, "ResumeMetering", unit) }
 
 // Stop implements lab.Metering.
-func (m *hostMetering) Stop() (used lab.Metered, err error) {
+func (m *agentMetering) Stop() (used lab.Metered, err error) {
 	used, err = call[lab.Metered](context.WithoutCancel(m.ctx), m.host, "Metered", agent.None{})
 	for role, source := range used.Sources {
 		used.Sources[role] = source + ", on each host"
