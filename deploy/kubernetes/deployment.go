@@ -235,7 +235,7 @@ func (d *deployment) clear() error {
 	}
 	d.deployer.preparing.Lock()
 	defer d.deployer.preparing.Unlock()
-	// On a cluster of the user's, what is left is removed with the namespace.
+	// Another trial may have discarded this cluster. On a user's, what is left is removed with the namespace.
 	if d.deployer.cluster != d.cluster || d.cluster.private == nil {
 		return err
 	}
