@@ -116,7 +116,8 @@ func (l *privateLife) awaitEnd() (how error, ended bool) {
 	d, s := l.trial.deployment, l.service
 	<-l.followed
 	// Wait fails if the daemon has ended, or somebody has removed the container.
-	code, outOfMemory, err := l.Engine.Wait(d.Watching, l.Container, func() bool { return d.IsDoomed(s.Unit) })
+	killed := func() bool { return d.IsDoomed(s.Unit) }
+	code, outOfMemory, err := l.Engine.Wait(d.Watching, l.Container, killed)
 	return fleet.HowEnded(s.Spec, code, outOfMemory, err), true
 }
 
