@@ -217,7 +217,7 @@ type connection struct {
 	io.WriteCloser
 }
 
-// awaitEnd waits until ssh has ended, then closes the client, if there is one, and ended.
+// awaitEnd waits until ssh has ended, then closes the client, if there is one, and the channel ended.
 func (h *host) awaitEnd(client *rpc.Client) {
 	if h.result = h.command.Wait(); errors.Is(h.result, exec.ErrWaitDelay) {
 		h.result = nil // ssh itself has ended without an error
