@@ -34,7 +34,7 @@ const (
 	asJSON                 // instead of a JSON text, with its own type
 )
 
-// kind tells which values a name can have, as far as that is known before the load.
+// kind classifies the values that a name can have, as far as they are known before the load.
 type kind uint8
 
 const (

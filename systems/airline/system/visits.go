@@ -87,7 +87,8 @@ func steps(views, cancels bool) []object {
 			"password": "${customer.password}"},
 		"expect": object{"status": "200"}, "extract": object{"token": object{"json": "token"}},
 	}}
-	// answer is what is expected besides the status, more has the other fields of the step; nil: nothing.
+	// step adds a step. answer holds the expectations besides the status, more the other fields of the step;
+	// both may be nil.
 	step := func(name, request, status string, answer, more object) {
 		expect := object{"status": status}
 		maps.Copy(expect, answer)

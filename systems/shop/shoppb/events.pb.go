@@ -626,7 +626,7 @@ func (x *OrderCancelled) GetOrder() *Order {
 	return nil
 }
 
-// StockChanged says what there is of a product now. Versions of a product rise; of
+// StockChanged holds the stock of a product after a change. Versions of a product rise; of
 // several in one transaction only the last is published.
 type StockChanged struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -688,7 +688,7 @@ func (x *StockChanged) GetVersion() int64 {
 	return 0
 }
 
-// ProductRepriced says what a product costs now. Versions of a product rise by 1.
+// ProductRepriced holds the new price of a product. Versions of a product rise by 1.
 type ProductRepriced struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Happening     *Happening             `protobuf:"bytes,1,opt,name=happening,proto3" json:"happening,omitempty"`
