@@ -14,9 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
-	"github.com/cleave-lab/cleave/systems/shop/batching"
 	"github.com/cleave-lab/cleave/systems/shop/cached"
-	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/brokered"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
@@ -28,6 +26,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/reference"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
@@ -84,11 +83,11 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		return Hosted{}, fmt.Errorf("unit %s: its broker %q or document store %q was not opened", unit.Name,
 			design.Broker, design.Documents)
 	}
-	h.Catalog = place(&h, shop.ComponentCatalog, h.catalog, shoppb.OfferCatalog, h.callCatalog,
+	h.Catalog = place(&h, shop.ComponentCatalog, h.catalog, shoppb.OfferCatalog, shoppb.CallCatalog,
 		shoppb.FollowCatalog)
 	h.Customers = place(&h, shop.ComponentCustomers,
 		func(db *database.DB) shop.Customers { return customers.New(stores.Customers(db)) },
-		shoppb.OfferCustomers, h.callCustomers, shoppb.FollowCustomers)
+		shoppb.OfferCustomers, shoppb.CallCustomers, shoppb.FollowCustomers)
 	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, shoppb.OfferInventory, shoppb.CallInventory,
 		shoppb.FollowInventory)
 	h.Payments = place(&h, shop.ComponentPayments, h.payments, shoppb.OfferPayments, shoppb.CallPayments,
@@ -151,23 +150,6 @@ func (h *host) shipping(db *database.DB) shop.Shipping {
 	return h.parcels
 }
 
-// callCatalog returns a client of the catalog in another unit. It joins quotes to batches if the design has
-// batches.
-func (h *host) callCatalog(binding grpc.ClientConnInterface) shop.Catalog {
-	if h.batches() {
-		return batching.NewCatalog(shoppb.CallCatalog(binding))
-	}
-	return shoppb.CallCatalog(binding)
-}
-
-// callCustomers does the same for the customers.
-func (h *host) callCustomers(binding grpc.ClientConnInterface) shop.Customers {
-	if h.batches() {
-		return batching.NewCustomers(shoppb.CallCustomers(binding))
-	}
-	return shoppb.CallCustomers(binding)
-}
-
 // placeViews places the components of the read side: views of tables beside the owners of the tables, views
 // of documents in their own units.
 func (h *host) placeViews() {
@@ -198,7 +180,7 @@ func (h *host) placeCopies() {
 		h.Catalog = cached.NewCatalog(h.Catalog, h.Hosts(shop.ComponentCatalog))
 		h.StockViews = cached.NewStockViews(h.StockViews)
 	case h.design.Views == architecture.FromDocuments && replica != nil:
-		h.Catalog = replicatedCatalog{h.Catalog, replica}
+		h.Catalog = reference.Catalog{Catalog: h.Catalog, Replica: replica}
 	}
 }
 
@@ -251,27 +233,22 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		}
 		return coordinator, nil
 	case architecture.Orchestrated:
-		saga := orchestrated.New(db, book, h.partsOfOrders(db))
+		saga := orchestrated.New(db, book, h.reference(db), h.Parts)
 		if h.design.Batching {
 			saga.Batch()
 		}
 		h.Background = append(h.Background, saga.Run)
 		return saga, nil
 	case architecture.TwoPhase:
-		known := h.partsOfOrders(db)
-		coordinator := twophase.New(book, known.Catalog, known.Customers, h.coordinated())
+		coordinator := twophase.New(book, h.reference(db), h.coordinated())
 		h.Background = append(h.Background, coordinator.Run)
 		return coordinator, nil
 	case architecture.Brokered, architecture.Choreographed:
-		var known reacting.Reference = coordination.Asked{Catalog: h.Catalog, Customers: h.Customers}
-		if replica := h.replica(db); replica != nil {
-			known = replica
-		}
 		begin := choreographed.New
 		if h.design.Coordination == architecture.Brokered {
 			begin = brokered.New
 		}
-		saga := begin(db, book, h.sender(db), known)
+		saga := begin(db, book, h.sender(db), h.reference(db))
 		if h.design.Batching {
 			saga.Batch()
 		}

@@ -85,7 +85,7 @@ func (b *bench) play(random *rand.Rand, number int) {
 func (b *bench) singly() local.Components {
 	c := b.components
 	return local.Components{
-		Known:   coordination.Asked{Catalog: c.Catalog, Customers: c.Customers}.Of,
+		Reference: coordination.Asked{Catalog: c.Catalog, Customers: c.Customers},
 		Reserve: each(c.Inventory.Reserve), Charge: each(c.Payments.Charge), Commit: each(c.Inventory.Commit),
 		Ship:   each(c.Shipping.Ship),
 		Recall: c.Shipping.Recall, Restock: c.Inventory.Restock, Refund: c.Payments.Refund,

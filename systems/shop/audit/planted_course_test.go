@@ -6,6 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/orchestrated"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
@@ -21,7 +22,8 @@ import (
 func (b *bench) drive(wrap func(orders.Coordinator) orders.Coordinator) {
 	b.coordination = audit.Orchestrated
 	b.coordinator = func(orders.Coordinator) orders.Coordinator {
-		saga := orchestrated.New(b.db, b.book, b.components)
+		saga := orchestrated.New(b.db, b.book,
+			coordination.Asked{Catalog: b.components.Catalog, Customers: b.components.Customers}, b.components)
 		if wrap == nil {
 			return saga
 		}

@@ -1,18 +1,16 @@
 // Package batching carries out calls of one kind that come at the same time as one
-// batch: group commit for steps, one call for reads. No call waits for more calls to
+// batch: group commit for steps, one call for what orders must know. No call waits for more calls to
 // come: one that comes while no other is being carried out is carried out alone, at once.
 //
 // Steps form batches in their component, in one transaction of its database: one
 // commit, and a few statements, for all of them. If the caller has opened the
-// transaction itself, the step is taken in it, alone. Reads form batches in the unit
-// that asks: one call to the other unit, and one statement there, for all of them. Each
-// gets what was read after it asked.
+// transaction itself, the step is taken in it, alone.
 //
 // Each call of a batch has its own outcome. If a batch fails as a whole, nothing of it
 // stays, and its calls are carried out one by one, so that one bad call does not make
 // the others fail. Calls must be fit for that: see package steps.
 //
-// Entry points: Batcher; NewCatalog and NewCustomers for units that call these.
+// Entry point: New.
 package batching
 
 import (
@@ -36,7 +34,7 @@ const most = 32
 // Batcher carries out calls of one kind, with requests of type Q: one call or batch at a time. With two,
 // batches were smaller, and each call took half again as many statements.
 type Batcher[Q any] struct {
-	db  *database.DB  // nil: the calls are reads of another unit
+	db  *database.DB
 	all steps.Step[Q] // carries out a batch
 
 	mu      sync.Mutex
@@ -55,7 +53,7 @@ type call[Q any] struct {
 // ErrAlone is the outcome of a call that its caller is to carry out alone, in Do, beside later batches.
 var ErrAlone = errors.New("the batch could not be carried out as one")
 
-// New returns a batcher of steps on a database, or, if db is nil, of reads of another unit.
+// New returns a batcher of calls that use a database.
 func New[Q any](db *database.DB, all steps.Step[Q]) *Batcher[Q] {
 	return &Batcher[Q]{db: db, all: all}
 }
@@ -63,7 +61,7 @@ func New[Q any](db *database.DB, all steps.Step[Q]) *Batcher[Q] {
 // Do carries out a call together with others, or alone: as a batch of one. A call whose context ends while it
 // waits may still be carried out.
 func (b *Batcher[Q]) Do(ctx context.Context, asks Q) (*shoppb.StepResponse, error) {
-	if b.db != nil && b.db.InTransaction(ctx) {
+	if b.db.InTransaction(ctx) {
 		return steps.One(ctx, asks, b.all)
 	}
 	b.mu.Lock()

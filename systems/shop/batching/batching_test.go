@@ -12,6 +12,8 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
@@ -134,6 +136,21 @@ func TestABatchThatFailsGoesOneByOne(t *testing.T) {
 	}
 }
 
+// TestAnUnavailableUnitIsAskedOnce: a batch that fails because a unit is down is not repeated call by call.
+func TestAnUnavailableUnitIsAskedOnce(t *testing.T) {
+	c := newCallers(t, func([]int) ([]steps.Outcome, error) {
+		return nil, rpc.Problemf(rpc.Unavailable, "planted")
+	})
+	for n, err := range c.play(t, 5) {
+		if !shop.IsKind(err, rpc.Unavailable) {
+			t.Errorf("call %d: %v", n, err)
+		}
+	}
+	if len(c.together) != 5 || len(c.alone) != 0 {
+		t.Errorf("together %v, alone %v", c.together, c.alone)
+	}
+}
+
 // TestATransactionOfTheCallerIsJoined: a call in a transaction joins no batch, since a batch has another
 // transaction.
 func TestATransactionOfTheCallerIsJoined(t *testing.T) {
@@ -161,9 +178,10 @@ func TestACallerWhoGivesUpWaitsNoMore(t *testing.T) {
 
 // TestACallWithLittleTimeLeavesTheOthersTheirs: the batch goes on when the deadline of its first call passes.
 func TestACallWithLittleTimeLeavesTheOthersTheirs(t *testing.T) {
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/db"})
 	synctest.Test(t, func(t *testing.T) {
 		busy := make(chan struct{})
-		batcher := New(nil, func(ctx context.Context, group []int) ([]steps.Outcome, error) {
+		batcher := New(db, func(ctx context.Context, group []int) ([]steps.Outcome, error) {
 			if group[0] == first {
 				<-busy
 				return fine(group)

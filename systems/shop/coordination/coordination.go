@@ -39,16 +39,10 @@ type (
 	}
 )
 
-// withPrices returns a copy of an order with names, prices and total. The products are in
-// the order of its lines.
-func withPrices(order *shoppb.Order, products []*shoppb.Product) *shoppb.Order {
-	priced := proto.CloneOf(order)
-	priced.TotalCents = 0
-	for i, line := range priced.Lines {
-		line.Name, line.UnitPriceCents = products[i].GetName(), products[i].GetPriceCents()
-		priced.TotalCents += line.Quantity * line.UnitPriceCents
-	}
-	return priced
+// Reference knows the customers and products of orders: Asked, or the orders' replica (package reference).
+type Reference interface {
+	// Of looks up the customers and products of orders.
+	Of(ctx context.Context, orders []*shoppb.Order) (Known, error)
 }
 
 // Known holds the customers and products of some orders, by their ids. An id that does
@@ -70,20 +64,24 @@ func About(orders []*shoppb.Order) Known {
 	return k
 }
 
-// Price returns an order with its prices, and its customer. It fails with UnknownCustomer or
-// UnknownProduct.
+// Price returns a copy of an order with names, prices and total, and its customer. It fails with
+// UnknownCustomer or UnknownProduct.
 func (k Known) Price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, error) {
 	customer := k.Customers[order.GetCustomerId()]
 	if customer == nil {
 		return nil, nil, shop.NoCustomer(order.GetCustomerId())
 	}
-	products := make([]*shoppb.Product, len(order.GetLines()))
-	for i, id := range productIDs(order) {
-		if products[i] = k.Products[id]; products[i] == nil {
-			return nil, nil, shop.NoProduct(id)
+	priced := proto.CloneOf(order)
+	priced.TotalCents = 0
+	for _, line := range priced.Lines {
+		product := k.Products[line.ProductId]
+		if product == nil {
+			return nil, nil, shop.NoProduct(line.ProductId)
 		}
+		line.Name, line.UnitPriceCents = product.GetName(), product.GetPriceCents()
+		priced.TotalCents += line.Quantity * line.UnitPriceCents
 	}
-	return withPrices(order, products), customer, nil
+	return priced, customer, nil
 }
 
 // Rejected returns a copy of a new order that is rejected for a reason.
@@ -101,31 +99,27 @@ func Advanced(order *shoppb.Order, state shop.State, reason *shoppb.Rejection) *
 	return next
 }
 
-// LookUp asks for the customer and the products of an order, and returns the order with its prices, and its
-// customer. It is for coordinators that take orders one by one; Asked looks up those of a batch.
+// LookUp looks up the customer and the products of an order, and returns the order with its prices, and its
+// customer.
 func LookUp(
-	ctx context.Context, catalog shop.Catalog, customers shop.Customers, order *shoppb.Order,
+	ctx context.Context, reference Reference, order *shoppb.Order,
 ) (*shoppb.Order, *shoppb.Customer, error) {
-	customer, err := customers.GetCustomer(ctx, &shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
+	known, err := reference.Of(ctx, []*shoppb.Order{order})
 	if err != nil {
 		return nil, nil, err
 	}
-	quote, err := catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: productIDs(order)})
-	if err != nil {
-		return nil, nil, err
-	}
-	return withPrices(order, quote.GetProducts()), customer, nil
+	return known.Price(order)
 }
 
-// OnRecord returns an order that is on record with its prices, and its customer.
+// OnRecord returns an order as it is on record, which includes its prices, and its customer.
 func OnRecord(
-	ctx context.Context, book *orders.Book, customers shop.Customers, id string,
+	ctx context.Context, book *orders.Book, reference Reference, id string,
 ) (*shoppb.Order, *shoppb.Customer, error) {
 	order, err := book.Get(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	customer, err := customers.GetCustomer(ctx, &shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
+	_, customer, err := LookUp(ctx, reference, order)
 	return order, customer, err
 }
 
@@ -137,15 +131,6 @@ func Refuse(ctx context.Context, book *orders.Book, order *shoppb.Order, err err
 	}
 	rejected := Rejected(order, reason)
 	return rejected, book.Record(ctx, rejected)
-}
-
-// productIDs lists the products of an order's lines.
-func productIDs(order *shoppb.Order) []int64 {
-	ids := make([]int64, len(order.GetLines()))
-	for i, line := range order.GetLines() {
-		ids[i] = line.GetProductId()
-	}
-	return ids
 }
 
 // Reservation returns the request to reserve an order's lines.

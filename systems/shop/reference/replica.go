@@ -4,7 +4,7 @@
 //
 // The shop has no operation that changes a customer, so the replica has customers as the seed made them.
 //
-// Entry point: NewReplica.
+// Entry points: NewReplica; Catalog for clients.
 package reference
 
 import (
@@ -78,35 +78,23 @@ func (r *Replica) productsInto(ctx context.Context, wanted map[int64]*shoppb.Pro
 	return nil
 }
 
-// Quote answers as shop.Catalog does, from the replica.
-func (r *Replica) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
-	known := map[int64]*shoppb.Product{}
-	for _, id := range in.GetProductIds() {
-		known[id] = nil
-	}
-	if err := r.productsInto(ctx, known); err != nil {
-		return nil, err
-	}
-	quote := &shoppb.QuoteResponse{}
-	for _, id := range in.GetProductIds() {
-		if known[id] == nil {
-			return nil, shop.NoProduct(id)
-		}
-		quote.Products = append(quote.Products, known[id])
-	}
-	return quote, nil
+// Catalog is a catalog whose products clients read from the replica.
+type Catalog struct {
+	shop.Catalog
+	Replica *Replica
 }
 
-// GetCustomer answers as shop.Customers does, from the replica: without the mail address.
-func (r *Replica) GetCustomer(ctx context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error) {
-	known := map[int64]*shoppb.Customer{in.GetCustomerId(): nil}
-	if err := r.customersInto(ctx, known); err != nil {
+// GetProduct implements shop.Catalog.
+func (c Catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (*shoppb.Product, error) {
+	id := in.GetProductId()
+	known := map[int64]*shoppb.Product{id: nil}
+	if err := c.Replica.productsInto(ctx, known); err != nil {
 		return nil, err
 	}
-	if known[in.GetCustomerId()] == nil {
-		return nil, shop.NoCustomer(in.GetCustomerId())
+	if known[id] == nil {
+		return nil, shop.NoProduct(id)
 	}
-	return known[in.GetCustomerId()], nil
+	return known[id], nil
 }
 
 // Keep applies changes in the transaction that the context carries. Only a newer version

@@ -40,10 +40,10 @@ import (
 
 // New returns the coordinator. The book and the sender use the database db.
 func New(
-	db *database.DB, book *orders.Book, sender reacting.Sender, known reacting.Reference,
+	db *database.DB, book *orders.Book, sender reacting.Sender, reference coordination.Reference,
 ) *reacting.Coordinator {
 	all := newSagas(db)
-	return reacting.NewCoordinator(db, book, sender, known, reacting.Saga{
+	return reacting.NewCoordinator(db, book, sender, reference, reacting.Saga{
 		Begin: func(ctx context.Context, taken []reacting.Taken) (published []events.Event, err error) {
 			begun := make([]string, len(taken))
 			for i, t := range taken {

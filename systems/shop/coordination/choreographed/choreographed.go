@@ -36,9 +36,9 @@ import (
 
 // New returns the coordinator. The book and the sender use the database db.
 func New(
-	db *database.DB, book *orders.Book, sender reacting.Sender, known reacting.Reference,
+	db *database.DB, book *orders.Book, sender reacting.Sender, reference coordination.Reference,
 ) *reacting.Coordinator {
-	return reacting.NewCoordinator(db, book, sender, known, reacting.Saga{
+	return reacting.NewCoordinator(db, book, sender, reference, reacting.Saga{
 		Begin: func(_ context.Context, all []reacting.Taken) ([]events.Event, error) {
 			published := make([]events.Event, len(all))
 			for i, taken := range all {

@@ -21,8 +21,7 @@ import (
 // Components are the components of an order. The steps are in this process and on the
 // database of the coordinator, else they would not be part of its transaction.
 type Components struct {
-	// Known looks up the customers and products of orders.
-	Known func(context.Context, []*shoppb.Order) (coordination.Known, error)
+	coordination.Reference
 	// The steps, for batches of orders.
 	Reserve steps.Step[*shoppb.ReserveRequest]
 	Charge  steps.Step[*shoppb.ChargeRequest]
@@ -157,7 +156,7 @@ func (c *Coordinator) lookUp(ctx context.Context, all []*placing) error {
 	for i, p := range all {
 		wanted[i] = p.order
 	}
-	known, err := c.components.Known(ctx, wanted)
+	known, err := c.components.Of(ctx, wanted)
 	if err != nil {
 		return err
 	}

@@ -57,8 +57,8 @@ func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *
 func on(db *database.DB, last coordination.Shipping) (*orders.Orders, *local.Coordinator) {
 	all := shoptest.On(db)
 	coordinator := local.New(db, all.Book, local.Components{
-		Known:   coordination.Asked{Catalog: all.Catalog, Customers: all.Customers}.Of,
-		Reserve: all.Inventory.ReserveAll, Charge: all.Payments.ChargeAll, Commit: all.Inventory.CommitAll,
+		Reference: coordination.Asked{Catalog: all.Catalog, Customers: all.Customers},
+		Reserve:   all.Inventory.ReserveAll, Charge: all.Payments.ChargeAll, Commit: all.Inventory.CommitAll,
 		Ship: last.ShipAll, Recall: last.Recall, Restock: all.Inventory.Restock, Refund: all.Payments.Refund,
 	})
 	return orders.New(all.Book, coordinator), coordinator

@@ -35,7 +35,9 @@ import (
 type Coordinator struct {
 	db         *database.DB
 	book       *orders.Book
+	reference  coordination.Reference
 	components shop.Parts
+	lookUp     steps.Ask[*wanted]
 	begin      steps.Ask[orders.Beginning]
 	arrive     steps.Ask[orders.Underway]
 	now        func() time.Time
@@ -45,16 +47,44 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 
 // New makes a coordinator. db is the database of the book; the components may be
 // anywhere.
-func New(db *database.DB, book *orders.Book, components shop.Parts) *Coordinator {
-	return &Coordinator{db: db, book: book, components: components, begin: steps.Alone(book.BeginAll),
-		arrive: steps.Alone(book.ArriveAll),
-		now:    time.Now}
+func New(
+	db *database.DB, book *orders.Book, reference coordination.Reference, components shop.Parts,
+) *Coordinator {
+	c := &Coordinator{db: db, book: book, reference: reference, components: components,
+		begin: steps.Alone(book.BeginAll), arrive: steps.Alone(book.ArriveAll), now: time.Now}
+	c.lookUp = steps.Alone(c.lookUpAll)
+	return c
 }
 
-// Batch makes concurrent calls of Place record their orders in one transaction. It is called
-// before the first.
+// Batch makes concurrent calls of Place look up what they need together, and record their orders in one
+// transaction. It is called before the first.
 func (c *Coordinator) Batch() {
+	c.lookUp = batching.New(c.db, c.lookUpAll).Do
 	c.begin, c.arrive = batching.New(c.db, c.book.BeginAll).Do, batching.New(c.db, c.book.ArriveAll).Do
+}
+
+// wanted is a new order, and the results of looking up its customer and products.
+type wanted struct {
+	*shoppb.Order
+	priced   *shoppb.Order
+	customer *shoppb.Customer
+}
+
+// lookUpAll looks up the customers and products of a batch of orders.
+func (c *Coordinator) lookUpAll(ctx context.Context, all []*wanted) ([]steps.Outcome, error) {
+	placed := make([]*shoppb.Order, len(all))
+	for i, w := range all {
+		placed[i] = w.Order
+	}
+	known, err := c.reference.Of(ctx, placed)
+	if err != nil {
+		return nil, err
+	}
+	outcomes := make([]steps.Outcome, len(all))
+	for i, w := range all {
+		w.priced, w.customer, outcomes[i].Err = known.Price(w.Order)
+	}
+	return outcomes, nil
 }
 
 // lease returns the end of a lease that begins now, in microseconds since 1970.
@@ -63,18 +93,18 @@ func (c *Coordinator) lease() int64 { return c.now().Add(orders.Lease).UnixMicro
 // Place implements orders.Coordinator. Once the order is on record its saga goes
 // on even if the caller gives up.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	priced, customer, err := coordination.LookUp(ctx, c.components.Catalog, c.components.Customers, order)
-	if err != nil {
+	w := &wanted{Order: order}
+	if _, err := c.lookUp(ctx, w); err != nil {
 		return coordination.Refuse(ctx, c.book, order, err)
 	}
-	begun := orders.Beginning{Order: priced, Lease: c.lease()}
+	begun := orders.Beginning{Order: w.priced, Lease: c.lease()}
 	if _, err := c.begin(ctx, begun); err != nil {
 		return nil, err
 	}
-	saga := orders.Underway{Order: priced.GetOrderId(), State: shop.StatePending, Lease: begun.Lease}
+	saga := orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: begun.Lease}
 	ctx, stop := saga.Within(context.WithoutCancel(ctx))
 	defer stop()
-	return c.forward(ctx, saga, priced, customer)
+	return c.forward(ctx, saga, w.priced, w.customer)
 }
 
 // forward takes all steps and confirms the order, or compensates them and rejects it
@@ -186,7 +216,7 @@ func (c *Coordinator) resume(ctx context.Context, saga orders.Underway) error {
 		}
 		return c.book.Arrive(ctx, saga)
 	}
-	order, customer, err := coordination.OnRecord(ctx, c.book, c.components.Customers, saga.Order)
+	order, customer, err := coordination.OnRecord(ctx, c.book, c.reference, saga.Order)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // seed: customer 1 can pay for a product, but not for all; three of each lie on
@@ -103,10 +105,10 @@ func newWorld(t *testing.T) *world {
 	shoppb.OfferPayments(w, all.Payments)
 	shoppb.OfferShipping(w, all.Shipping)
 	w.book = all.Book
-	w.saga = New(w.databases[shop.ComponentOrders], w.book, shop.Parts{
-		Catalog: shoppb.CallCatalog(w), Customers: shoppb.CallCustomers(w), Inventory: shoppb.CallInventory(w),
-		Payments: shoppb.CallPayments(w), Shipping: shoppb.CallShipping(w),
-	})
+	w.saga = New(w.databases[shop.ComponentOrders], w.book,
+		coordination.Asked{Catalog: shoppb.CallCatalog(w), Customers: shoppb.CallCustomers(w)},
+		shop.Parts{Inventory: shoppb.CallInventory(w), Payments: shoppb.CallPayments(w),
+			Shipping: shoppb.CallShipping(w)})
 	w.saga.Batch()
 	w.saga.now = func() time.Time { return w.clock }
 	return w
@@ -152,6 +154,52 @@ func (w *world) check(t *testing.T, sold int64, paid int64, shipments int64) {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d (calls: %v)", what, c.got, c.want, w.log)
 		}
+	}
+}
+
+// TestOrdersAreLookedUpTogether: two calls for all orders of a batch, and an unknown customer or product is an
+// error for its own order only.
+func TestOrdersAreLookedUpTogether(t *testing.T) {
+	w := newWorld(t)
+	lookUp := func(orders ...*wanted) []steps.Outcome {
+		outcomes, err := w.saga.lookUpAll(t.Context(), orders)
+		testset.Must(t, err)
+		return outcomes
+	}
+	order := func(customer int64, products ...int64) *wanted {
+		lines := make([]*shoppb.OrderLine, len(products))
+		for i, product := range products {
+			lines[i] = &shoppb.OrderLine{ProductId: product, Quantity: 2}
+		}
+		return &wanted{Order: &shoppb.Order{CustomerId: customer, Lines: lines}}
+	}
+	known := []*wanted{order(1, 1, 2), order(2, 2), order(9, 1)}
+	outcomes := lookUp(known...)
+	if want := []string{"GetCustomers", "Quote"}; !slices.Equal(w.log, want) {
+		t.Errorf("calls %v, want %v", w.log, want)
+	}
+	if outcomes[0].Err != nil || outcomes[1].Err != nil || !shop.IsKind(outcomes[2].Err, shop.UnknownCustomer) {
+		t.Errorf("outcomes %v", outcomes)
+	}
+	for _, k := range known[:2] {
+		if k.customer.GetName() != seed().Customer(k.GetCustomerId()).Name {
+			t.Errorf("the customer is %v", k.customer)
+		}
+		total := int64(0)
+		for i, line := range k.GetLines() {
+			product := seed().Product(line.GetProductId())
+			if k.priced.GetLines()[i].GetName() != product.Name {
+				t.Errorf("product %d is %v", line.GetProductId(), k.priced.GetLines()[i])
+			}
+			total += 2 * product.PriceCents
+		}
+		if k.priced.GetTotalCents() != total || k.GetTotalCents() != 0 {
+			t.Errorf("priced %v, want a copy with a total of %d", k.priced, total)
+		}
+	}
+	outcomes = lookUp(order(1, 1, 4), order(1, 3))
+	if !shop.IsKind(outcomes[0].Err, shop.UnknownProduct) || outcomes[1].Err != nil {
+		t.Errorf("outcomes %v", outcomes)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 type Coordinator struct {
 	db        *database.DB
 	book      *orders.Book
-	reference Reference
+	reference coordination.Reference
 	sender    Sender
 	saga      Saga
 	place     steps.Ask[*placing]
@@ -44,17 +44,11 @@ func (t Taken) Placed() *shoppb.OrderPlaced {
 	return &shoppb.OrderPlaced{Order: t.Order, Recipient: t.Customer.GetName(), Address: t.Customer.GetAddress()}
 }
 
-// Reference knows customers and products; see coordination.Asked and package reference.
-type Reference interface {
-	// Of looks up the customers and products of orders.
-	Of(ctx context.Context, orders []*shoppb.Order) (coordination.Known, error)
-}
-
 var _ orders.Coordinator = (*Coordinator)(nil)
 
 // NewCoordinator returns a coordinator. The book and the sender use the database db.
 func NewCoordinator(
-	db *database.DB, book *orders.Book, sender Sender, reference Reference, saga Saga,
+	db *database.DB, book *orders.Book, sender Sender, reference coordination.Reference, saga Saga,
 ) *Coordinator {
 	c := &Coordinator{db: db, book: book, reference: reference, sender: sender, saga: saga}
 	c.place = steps.Alone(c.placeAll)

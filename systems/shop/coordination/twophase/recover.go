@@ -71,7 +71,7 @@ func (c *Coordinator) resume(ctx context.Context, u orders.Underway) error {
 	if err != nil {
 		return err
 	}
-	order, customer, err := coordination.OnRecord(within, c.book, c.customers, u.Order)
+	order, customer, err := coordination.OnRecord(within, c.book, c.reference, u.Order)
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,7 @@ func Components() []string {
 // Coordinator implements orders.Coordinator. Run must run beside it.
 type Coordinator struct {
 	book         *orders.Book
-	catalog      shop.Catalog
-	customers    shop.Customers
+	reference    coordination.Reference
 	participants map[string]shoppb.Participant
 	now          func() time.Time
 }
@@ -60,10 +59,9 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator of the participants that Components names. The book stands on the database of the
 // orders.
 func New(
-	book *orders.Book, catalog shop.Catalog, customers shop.Customers,
-	participants map[string]shoppb.Participant,
+	book *orders.Book, reference coordination.Reference, participants map[string]shoppb.Participant,
 ) *Coordinator {
-	return &Coordinator{book, catalog, customers, participants, time.Now}
+	return &Coordinator{book, reference, participants, time.Now}
 }
 
 // The kinds of transactions.
@@ -101,7 +99,7 @@ func (c *Coordinator) lease() int64 { return c.now().Add(orders.Lease).UnixMicro
 
 // Place implements orders.Coordinator. Once the order is on record it goes on when the caller gives up.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	priced, customer, err := coordination.LookUp(ctx, c.catalog, c.customers, order)
+	priced, customer, err := coordination.LookUp(ctx, c.reference, order)
 	if err != nil {
 		return coordination.Refuse(ctx, c.book, order, err)
 	}

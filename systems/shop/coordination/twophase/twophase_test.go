@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -114,7 +115,8 @@ func (w *world) join() {
 		participants[component] = w.mutate(lossy{here, &w.calls})
 	}
 	w.book = all.Book
-	w.coordinator = New(w.book, all.Catalog, all.Customers, participants)
+	w.coordinator = New(w.book, coordination.Asked{Catalog: all.Catalog, Customers: all.Customers},
+		participants)
 	w.coordinator.now = func() time.Time { return time.Now().Add(w.ahead) }
 }
 
