@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,20 +12,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cleave-lab/cleave/backing/database"
-	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // observe opens the unit's observations if it hosts the orders or a read model. The
 // unit with the orders also notes the number of fsyncs of the database server until
 // now; all units have the same server.
-func (u *unit) observe(ctx context.Context) (err error) {
+func (u *Unit) observe(ctx context.Context) (err error) {
 	if !u.kind.Hosts(shop.ComponentOrders, shop.ComponentOrderViews, shop.ComponentStockViews) {
 		return nil
 	}
-	if u.observed, err = observation.Open(u.place.Dir, u.instance); err != nil {
+	if u.observed, err = observation.Open(u.place.Dir, u.Name); err != nil {
 		return err
 	}
 	u.Keep(u.observed)
@@ -46,18 +44,26 @@ func (u *unit) observe(ctx context.Context) (err error) {
 	return err
 }
 
-// HandedOver returns the files of a unit's folder that the laboratory reads: what was
-// observed, and the spans. Not every unit has them.
-func HandedOver(dir, instance string) []string {
-	files := []string{observation.File(dir, instance), spans.File(dir, instance)}
-	return slices.DeleteFunc(files, func(path string) bool {
-		_, err := os.Stat(path)
-		return err != nil
-	})
+// Report implements hosting.Served: it hands over the observations and spans of the unit, and sends its
+// counts.
+func (u *Unit) Report(channel *unit.Channel) error {
+	if u.observed != nil {
+		err := u.observed.Flush()
+		if err == nil {
+			err = channel.HandOver(observation.File(u.place.Dir, u.Name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := hosting.HandOverSpans(channel, u.Spans); err != nil {
+		return err
+	}
+	return channel.Report(u.Counts())
 }
 
-// report returns the counts of the unit since it was started.
-func (u *unit) report() Report {
+// Counts returns the counts of the unit since it was started.
+func (u *Unit) Counts() Report {
 	r := Report{Report: hosting.ReportOf(u.Calls.Guards, u.Spans), Kind: u.kind.Name,
 		Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(),
 		Calls: map[string]int64{}, SyncsBefore: u.syncsBefore}
@@ -75,7 +81,7 @@ func (u *unit) report() Report {
 	return r
 }
 
-// lookers holds the database handles of observe and of the drain. Their statements do not count as the
+// lookers holds the database handles of observe and of looks for work that is left. Their statements do not count as the
 // unit's work.
 type lookers struct {
 	mu     sync.Mutex
@@ -83,7 +89,7 @@ type lookers struct {
 }
 
 // looker returns the handle of a database. It opens the handle when it is first needed.
-func (u *unit) looker(ctx context.Context, name string) (*database.DB, error) {
+func (u *Unit) looker(ctx context.Context, name string) (*database.DB, error) {
 	u.lookers.mu.Lock()
 	defer u.lookers.mu.Unlock()
 	if known := u.lookers.opened[name]; known != nil {
@@ -91,7 +97,7 @@ func (u *unit) looker(ctx context.Context, name string) (*database.DB, error) {
 	}
 	db, err := database.Open(ctx, u.where.Config(name, 1))
 	if err != nil {
-		return nil, fmt.Errorf("unit %s: %w", u.instance, err)
+		return nil, fmt.Errorf("unit %s: %w", u.Name, err)
 	}
 	if u.lookers.opened == nil {
 		u.lookers.opened = map[string]*database.DB{}
@@ -157,7 +163,7 @@ func (c counted) SyscallConn() (syscall.RawConn, error) {
 }
 
 // tracer returns what makes the spans of the unit; nil if no orders are traced.
-func (u *unit) tracer() trace.TracerProvider {
+func (u *Unit) tracer() trace.TracerProvider {
 	if u.Spans == nil {
 		return nil // and not an interface of a nil pointer
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type running struct {
 	*client
 	dir     string
 	data    string // address of the databases
-	stop    chan struct{}
+	stop    context.CancelFunc
 	ended   sync.WaitGroup
 	mu      sync.Mutex
 	reports map[string]assembly.Report
@@ -38,14 +39,13 @@ type running struct {
 func runUnits(t *testing.T, name string, turned map[string]string) *running {
 	t.Helper()
 	design, address := designOf(t, name, turned), shoptest.Address(t)
-	s := &running{client: newClient("http://" + address), dir: t.TempDir(), stop: make(chan struct{}),
-		reports: map[string]assembly.Report{}}
+	s := &running{client: newClient("http://" + address), dir: t.TempDir(), reports: map[string]assembly.Report{}}
 	s.data = "sqlite://" + s.dir + "/data"
 	services := map[string]string{assembly.ServiceDatabase: s.data,
 		assembly.ServiceDocuments: "sqlite://" + s.dir,
 		assembly.ServiceBroker:    eventParts{}.completed(t, design).broker.URL}
 	place := assembly.Place{
-		Address: address, Dir: s.dir, Stop: s.stop,
+		Dir: s.dir,
 		Peer: func(instance string) (string, error) {
 			return "", errors.New(instance + " is reached over its socket file")
 		},
@@ -53,27 +53,53 @@ func runUnits(t *testing.T, name string, turned map[string]string) *running {
 	}
 	seed := shop.Seed{Customers: 5, Products: 5, Stock: 100, Balance: 1_000_000, Random: 1}
 	testset.Must(t, assembly.Prepare(t.Context(), design, place, seed))
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	s.stop = stop
+	t.Cleanup(stop)
 	for _, kind := range design.Units {
+		listens := "127.0.0.1:0" // and is not asked there: units are reached over their socket files
+		if kind.Hosts(shop.ComponentOrders) {
+			listens = address
+		}
 		for _, instance := range kind.Instances() {
-			s.ended.Go(func() { s.run(t, design, kind.Name, instance, place) })
+			s.ended.Go(func() { s.run(ctx, design, kind.Name, instance, listens, place) })
 		}
 	}
 	s.awaitHealth(t)
 	return s
 }
 
-func (s *running) run(t *testing.T, design architecture.Design, kind, instance string, place assembly.Place) {
-	report, err := assembly.Run(context.WithoutCancel(t.Context()), design, kind, instance, place)
+func (s *running) run(
+	ctx context.Context, design architecture.Design, kind, instance, address string, place assembly.Place,
+) {
+	report, err := serveOne(ctx, design, kind, instance, address, place)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reports[instance] = report
 	s.errs = append(s.errs, err)
 }
 
+// serveOne runs a unit until the context ends, and returns its counts.
+func serveOne(
+	ctx context.Context, design architecture.Design, kind, instance, address string, place assembly.Place,
+) (report assembly.Report, err error) {
+	u, err := assembly.Open(ctx, design, kind, instance, place)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, u.Close()) }()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return report, err
+	}
+	err = u.Serve(ctx, listener)
+	return u.Counts(), err
+}
+
 // end stops the units and returns their observations.
 func (s *running) end(t *testing.T) observation.Observations {
 	t.Helper()
-	close(s.stop)
+	s.stop()
 	s.ended.Wait()
 	testset.Must(t, errors.Join(s.errs...))
 	observed, err := observation.Read(s.dir)

@@ -42,7 +42,7 @@ type callees struct {
 }
 
 // call returns the client of the unit that hosts a component. It spreads calls over the unit's replicas.
-func (u *unit) call(component string) grpc.ClientConnInterface {
+func (u *Unit) call(component string) grpc.ClientConnInterface {
 	kind := u.design.Hosting(component)
 	if client, known := u.callees.clients[kind.Name]; known {
 		return client
@@ -63,7 +63,7 @@ func (u *unit) call(component string) grpc.ClientConnInterface {
 }
 
 // peer returns the address of another unit.
-func (u *unit) peer(instance string) (string, error) {
+func (u *Unit) peer(instance string) (string, error) {
 	if u.design.Binding.OverUnix() {
 		return "unix:" + socketOf(u.place.Dir, instance), nil
 	}
@@ -75,12 +75,13 @@ func socketOf(dir, instance string) string { return filepath.Join(dir, instance+
 
 // serveUnits answers the calls of other units until ctx ends. In a shop of events it answers requests for
 // takenPath at the same address; those are the laboratory's and are not protected.
-func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
-	listener, err := u.listen(ctx)
-	if err != nil {
-		return fmt.Errorf("unit %s: %w", u.instance, err)
+func (u *Unit) serveUnits(ctx context.Context, listener net.Listener) (err error) {
+	if u.design.Binding.OverUnix() {
+		if listener, err = listenUnix(ctx, listener, socketOf(u.place.Dir, u.Name)); err != nil {
+			return fmt.Errorf("unit %s: %w", u.Name, err)
+		}
 	}
-	for _, register := range hosted.Offers {
+	for _, register := range u.hosted.Offers {
 		u.Offer(register)
 	}
 	if u.around.Broker == nil {
@@ -96,16 +97,12 @@ func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
 	return errors.Join(err, <-asked)
 }
 
-func (u *unit) listen(ctx context.Context) (net.Listener, error) {
-	if u.design.Binding.OverUnix() {
-		return listenUnix(ctx, socketOf(u.place.Dir, u.instance))
+// listenUnix closes a listener and listens on a socket file instead, also where a unit that was killed has
+// left it behind.
+func listenUnix(ctx context.Context, instead net.Listener, path string) (net.Listener, error) {
+	if err := instead.Close(); err != nil {
+		return nil, err
 	}
-	return (&net.ListenConfig{}).Listen(ctx, "tcp", u.place.Address)
-}
-
-// listenUnix listens on a socket file, also where a unit that was killed has left
-// it behind.
-func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 const takenPath = SettledPath + "/taken"
 
 // taken returns the unit's answer at takenPath.
-func (u *unit) taken(ctx context.Context) (int64, error) {
+func (u *Unit) taken(ctx context.Context) (int64, error) {
 	if more, err := u.unpublished(ctx); err != nil || more {
 		return event.Working, err
 	}
@@ -29,11 +29,11 @@ func (u *unit) taken(ctx context.Context) (int64, error) {
 
 // takenByAll returns the number of messages that all units with events have taken in, or event.Working if one
 // of them works.
-func (u *unit) takenByAll(ctx context.Context) (int64, error) {
+func (u *Unit) takenByAll(ctx context.Context) (int64, error) {
 	sum, err := u.taken(ctx)
 	for _, kind := range u.design.Units {
 		for _, instance := range kind.Instances() {
-			if !u.design.HandlesEvents(kind) || instance == u.instance || err != nil || sum == event.Working {
+			if !u.design.HandlesEvents(kind) || instance == u.Name || err != nil || sum == event.Working {
 				continue
 			}
 			var taken int64
@@ -48,7 +48,7 @@ func (u *unit) takenByAll(ctx context.Context) (int64, error) {
 }
 
 // takenBy asks all replicas of an instance. One on standby need not be there yet.
-func (u *unit) takenBy(ctx context.Context, instance string) (sum int64, err error) {
+func (u *Unit) takenBy(ctx context.Context, instance string) (sum int64, err error) {
 	addresses, err := u.place.Peer(lab.Direct(instance)) // it is no call: it passes no proxy
 	if err != nil {
 		addresses, err = u.peer(instance)
@@ -94,7 +94,7 @@ func askTaken(ctx context.Context, address string) (int64, error) {
 }
 
 // answerTaken answers takenPath.
-func (u *unit) answerTaken(w http.ResponseWriter, r *http.Request) {
+func (u *Unit) answerTaken(w http.ResponseWriter, r *http.Request) {
 	taken, err := u.taken(r.Context())
 	text := strconv.FormatInt(taken, 10)
 	if err != nil {

@@ -47,7 +47,7 @@ func (h *host) coordinated() map[string]shoppb.Participant {
 }
 
 // inDoubt reports whether a transaction is prepared and not ended, in the database of any component.
-func (u *unit) inDoubt(ctx context.Context) (bool, error) {
+func (u *Unit) inDoubt(ctx context.Context) (bool, error) {
 	if u.design.Coordination != architecture.TwoPhase {
 		return false, nil
 	}

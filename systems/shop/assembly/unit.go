@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/document"
-	kitfront "github.com/cleave-lab/cleave/systems/kit/front"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
@@ -34,17 +34,14 @@ type UnitJob struct {
 	Prepare *shop.Seed `json:"prepare,omitempty"`
 }
 
-// Place holds the addresses and folders that a deployer gives a process.
+// Place holds the addresses and the folder that a deployer gives a process.
 type Place struct {
-	Address string // host:port to listen on
-	Dir     string // the unit's folder
+	Dir string // the unit's folder
 	// Peer returns the host:port of another unit by its instance's name, or that of all its replicas; see
 	// rpc.Spread.
 	Peer func(instance string) (string, error)
 	// Service returns the address of a backing service by its name.
 	Service func(name string) (string, error)
-	// Stop is closed when the unit is to drain, report and end.
-	Stop <-chan struct{}
 	// Mapped gives access to the tables of components by an ORM; nil in programs without one.
 	Mapped Stores
 }
@@ -203,66 +200,44 @@ func fill(
 	return nil
 }
 
-// unit is a process of the shop that is being assembled or runs.
-type unit struct {
+// Unit is a process of the shop; it implements hosting.Served.
+type Unit struct {
 	hosting.Unit
-	design   architecture.Design
-	kind     architecture.Unit
-	instance string
-	place    Place
-	where    database.Place
-	opened   map[string]*database.DB // by the names that Design.OpenedBy returns
-	callees  callees
-	around   Surroundings
+	design  architecture.Design
+	kind    architecture.Unit
+	place   Place
+	where   database.Place
+	opened  map[string]*database.DB // by the names that Design.OpenedBy returns
+	callees callees
+	around  Surroundings
+	hosted  Hosted
 
-	requests    requests
 	lookers     lookers
 	observed    *observation.Log // nil if the unit observes nothing
 	callBytes   atomic.Int64
 	syncsBefore *int64
 }
 
-// Run runs one unit of a design until it is told to stop or ctx ends; then it finishes
-// the requests in flight and, unless ctx has ended, waits for pending work (drain). Background work and
-// requests log their errors to standard error.
-func Run(
-	ctx context.Context, design architecture.Design, kind, instance string, place Place,
-) (report Report, err error) {
+var _ hosting.Served = (*Unit)(nil)
+
+// Open returns a unit of a design, with its databases and services open and its components joined. Background
+// work and requests log their errors to standard error.
+func Open(ctx context.Context, design architecture.Design, kind, instance string, place Place) (*Unit, error) {
 	u, err := newUnit(design, kind, instance, place)
 	if err != nil {
-		return report, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, u.Close()) }()
 	if err := u.open(ctx); err != nil {
-		return report, fmt.Errorf("unit %s: %w", instance, err)
+		return nil, errors.Join(fmt.Errorf("unit %s: %w", instance, err), u.Close())
 	}
-	hosted, err := Host(design, u.kind, u.around)
-	if err == nil {
-		err = u.callees.err
+	u.hosted, err = Host(design, u.kind, u.around)
+	if err = errors.Join(err, u.callees.err); err != nil {
+		return nil, errors.Join(err, u.Close())
 	}
-	if err != nil {
-		return report, err
-	}
-	// Background work outlives the last request: requests may wake it.
-	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	var background sync.WaitGroup
-	for _, work := range hosted.Background {
-		background.Go(func() { work(beside, u.LogError) })
-	}
-	err = u.serve(ctx, hosted)
-	if err == nil && ctx.Err() == nil {
-		err = u.drain(ctx)
-	}
-	stop()
-	background.Wait()
-	if u.Spans != nil {
-		err = errors.Join(err, u.Spans.Write(u.place.Dir, u.instance))
-	}
-	return u.report(), err
+	return u, nil
 }
 
-func newUnit(design architecture.Design, kind, instance string, place Place) (*unit, error) {
+func newUnit(design architecture.Design, kind, instance string, place Place) (*Unit, error) {
 	of, err := design.Unit(kind)
 	if err != nil {
 		return nil, err
@@ -271,8 +246,7 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	if err != nil {
 		return nil, err
 	}
-	u := &unit{design: design, kind: of, instance: instance, place: place, where: where,
-		opened:  map[string]*database.DB{},
+	u := &Unit{design: design, kind: of, place: place, where: where, opened: map[string]*database.DB{},
 		callees: callees{clients: map[string]grpc.ClientConnInterface{}, calls: map[string]*atomic.Int64{}}}
 	// A repeated step finds its entry in a journal and does nothing, but a transaction can be prepared only
 	// once under its name.
@@ -288,7 +262,7 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 
 // open opens the databases of the components that the unit hosts, and its clients
 // of the other services.
-func (u *unit) open(ctx context.Context) (err error) {
+func (u *Unit) open(ctx context.Context) (err error) {
 	for _, component := range u.kind.Components {
 		name := u.design.OpenedBy(u.kind, component)
 		// Read models are not in shop.Components: they have no tables of their own.
@@ -302,7 +276,7 @@ func (u *unit) open(ctx context.Context) (err error) {
 		u.opened[name] = db
 		u.Keep(db)
 	}
-	u.around = Surroundings{Database: u.database, Call: u.call, Process: u.instance, Tracer: u.tracer(),
+	u.around = Surroundings{Database: u.database, Call: u.call, Process: u.Name, Tracer: u.tracer(),
 		Mapped: u.place.Mapped}
 	if err := u.observe(ctx); err != nil {
 		return err
@@ -328,31 +302,35 @@ func (u *unit) open(ctx context.Context) (err error) {
 	return Declare(ctx, u.design, u.around)
 }
 
-func (u *unit) database(component string) *database.DB {
+func (u *Unit) database(component string) *database.DB {
 	return u.opened[u.design.OpenedBy(u.kind, component)]
 }
 
 // publicComponent is the component that answers clients, as the spans of components name it.
 const publicComponent = "front"
 
-// serve answers requests until the unit is told to stop or ctx ends: those of clients
-// if the unit hosts the orders, else those of other units.
-func (u *unit) serve(ctx context.Context, hosted Hosted) error {
-	ctx, cancel := u.untilStopped(ctx)
-	defer cancel()
-	if StageOf(u.kind) != front {
-		return u.serveUnits(ctx, hosted)
+// Serve implements hosting.Served: it answers requests of clients if the unit hosts the orders, else those of
+// other units.
+func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
+	// Background work outlives the last request: requests may wake it.
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	for _, work := range u.hosted.Background {
+		background.Go(func() { work(beside, u.LogError) })
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", u.place.Address)
-	if err != nil {
-		return fmt.Errorf("unit %s: listen on %s: %w", u.instance, u.place.Address, err)
+	defer func() {
+		stop()
+		background.Wait()
+	}()
+	if !u.kind.Hosts(shop.ComponentOrders) {
+		return u.serveUnits(ctx, listener)
 	}
-	public := u.Log.Handler(api.NewHandler(hosted.Parts, u.healthy, u.LogError))
-	return api.Serve(ctx, listener, u.withSettled(ctx, kitfront.Traced(public, u.Spans, publicComponent)))
+	public := u.Log.Handler(api.NewHandler(u.hosted.Parts, u.healthy, u.LogError))
+	return api.Serve(ctx, listener, u.withSettled(ctx, front.Traced(public, u.Spans, publicComponent)))
 }
 
 // healthy returns nil if the databases and units that this one needs answer.
-func (u *unit) healthy(ctx context.Context) error {
+func (u *Unit) healthy(ctx context.Context) error {
 	for _, db := range u.opened {
 		if err := db.Ping(ctx); err != nil {
 			return err

@@ -86,7 +86,7 @@ func (b *bench) singly() local.Components {
 	c := b.components
 	return local.Components{
 		Reference: coordination.Asked{Catalog: c.Catalog, Customers: c.Customers},
-		Reserve: each(c.Inventory.Reserve), Charge: each(c.Payments.Charge), Commit: each(c.Inventory.Commit),
+		Reserve:   each(c.Inventory.Reserve), Charge: each(c.Payments.Charge), Commit: each(c.Inventory.Commit),
 		Ship:   each(c.Shipping.Ship),
 		Recall: c.Shipping.Recall, Restock: c.Inventory.Restock, Refund: c.Payments.Refund,
 	}

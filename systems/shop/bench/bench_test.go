@@ -17,10 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/internal/trials"
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -154,53 +152,20 @@ func TestCheckReady(t *testing.T) {
 	}
 }
 
-// ordersTable opens a database with an empty table of orders, for settle to find under the name shop.
-func ordersTable(t *testing.T) *database.DB {
-	t.Helper()
-	address := "sqlite://" + t.TempDir()
-	t.Setenv(lab.ServiceVariable(assembly.ServiceDatabase), address)
-	where, err := database.ParsePlace(address)
-	testset.Must(t, err)
-	db, err := database.Open(t.Context(), where.Config("shop", 1))
-	testset.Must(t, err)
-	t.Cleanup(func() { testset.Must(t, db.Close()) })
-	_, err = db.Exec(t.Context(), "CREATE TABLE orders (state TEXT)")
-	testset.Must(t, err)
-	return db
-}
-
-// TestSettleGivesUp: an order that never becomes final ends the wait, with the number of open orders.
-func TestSettleGivesUp(t *testing.T) {
-	db := ordersTable(t)
-	testset.Must(t, settle(t.Context(), "shop", 0))
-	_, err := db.Exec(t.Context(), "INSERT INTO orders VALUES (?), (?)", shop.StatePending, shop.StateConfirmed)
-	testset.Must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := settle(ctx, "shop", 0); err == nil || !strings.Contains(err.Error(), "1 orders are not final") {
-		t.Errorf("with an order that stays open: %v", err)
-	}
-}
-
-// TestSettleWaitsWhileOrdersBecomeFinal, however long that takes in all.
-func TestSettleWaitsWhileOrdersBecomeFinal(t *testing.T) {
-	const orders, limit = 4, 2 * time.Second
-	db := ordersTable(t)
-	for range orders {
-		_, err := db.Exec(t.Context(), "INSERT INTO orders VALUES (?)", shop.StatePending)
-		testset.Must(t, err)
-	}
-	confirmed := make(chan error, 1)
-	go func() {
-		var err error
-		for range orders {
-			time.Sleep(limit / 3)
-			_, next := db.Exec(t.Context(), "UPDATE orders SET state = ? WHERE rowid = "+
-				"(SELECT MIN(rowid) FROM orders WHERE state = ?)", shop.StateConfirmed, shop.StatePending)
-			err = errors.Join(err, next)
+// TestSettle: the answer says when all orders were final; another one is an error that names the status.
+func TestSettle(t *testing.T) {
+	for status, header := range map[int]string{
+		http.StatusNoContent: "settle;dur=1500.250", http.StatusServiceUnavailable: "",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Server-Timing", header)
+			w.WriteHeader(status)
+		}))
+		took, err := settle(server.URL)
+		server.Close()
+		if header != "" && (err != nil || took != 1500250*time.Microsecond) ||
+			header == "" && (err == nil || !strings.Contains(err.Error(), "503")) {
+			t.Errorf("status %d: %v, %v", status, took, err)
 		}
-		confirmed <- err
-	}()
-	testset.Must(t, settle(t.Context(), "shop", limit))
-	testset.Must(t, <-confirmed)
+	}
 }

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"os"
 	"time"
 
-	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -25,18 +21,10 @@ type clientJob struct {
 	WarmUp  int        `json:"warm_up"` // orders before the measured ones
 	Clients int        `json:"clients"`
 	State   shop.State `json:"state"` // of an order in its answer
-	// Settle is the database of the orders if answers come before orders are final: then the clock runs until
-	// all are final. Empty: orders are final when they are answered.
-	Settle string `json:"settle,omitempty"`
 }
 
-const (
-	// patience limits each wait: for a shop to be ready and, once all orders are placed, for one more of them to
-	// be final.
-	patience = time.Minute
-	// settleInterval is the pause between two counts of the open orders.
-	settleInterval = 100 * time.Millisecond
-)
+// patience limits the wait for a shop to be ready.
+const patience = time.Minute
 
 // runClients plays the clients' part of a trial.
 func runClients(channel *unit.Channel, argument string) error {
@@ -52,28 +40,31 @@ func runClients(channel *unit.Channel, argument string) error {
 		return err
 	}
 	sent := requests(makeJobs(job.Seed, job.WarmUp+job.Orders))
-	if err := job.place(address, sent[:job.WarmUp]); err != nil {
+	if _, err := job.place(address, sent[:job.WarmUp]); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	if err := errors.Join(channel.Ready(), channel.Await(lab.CommandStart)); err != nil {
 		return err
 	}
-	began := time.Now()
-	if err := job.place(address, sent[job.WarmUp:]); err != nil {
+	took, err := job.place(address, sent[job.WarmUp:])
+	if err != nil {
 		return err
 	}
-	if err := errors.Join(channel.Finished(time.Since(began)), channel.Await(lab.CommandStop)); err != nil {
+	if err := errors.Join(channel.Finished(took), channel.Await(lab.CommandStop)); err != nil {
 		return err
 	}
 	return channel.Report(struct{}{})
 }
 
-// place sends the orders and, if j.Settle is set, waits until all are final.
-func (j clientJob) place(address string, sent [][]byte) error {
-	if err := sendAll(address, j.Clients, sent, j.State); err != nil || j.Settle == "" {
-		return err
+// place sends the orders, waits until the shop has settled, and returns the time until all orders were final.
+func (j clientJob) place(address string, sent [][]byte) (time.Duration, error) {
+	began := time.Now()
+	if err := sendAll(address, j.Clients, sent, j.State); err != nil {
+		return 0, err
 	}
-	return settle(context.Background(), j.Settle, patience)
+	answered := time.Since(began)
+	settled, err := settle("http://" + address + assembly.SettledPath)
+	return answered + settled, err
 }
 
 func awaitReady(url string) error {
@@ -100,32 +91,15 @@ func checkReady(url string) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// settle waits until every order in the database of that name is final. It gives up if none has become final
-// for longer than limit.
-func settle(ctx context.Context, name string, limit time.Duration) (err error) {
-	where, err := database.ParsePlace(os.Getenv(lab.ServiceVariable(assembly.ServiceDatabase)))
+// settle waits until a shop has settled, and returns the time until all orders were final, as the answer says.
+func settle(url string) (time.Duration, error) {
+	response, err := (&http.Client{Timeout: trialTimeout}).Get(url)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	db, err := database.Open(ctx, where.Config(name, 1))
-	if err != nil {
-		return err
+	var milliseconds float64
+	if _, err = fmt.Sscanf(response.Header.Get("Server-Timing"), "settle;dur=%f", &milliseconds); err != nil {
+		err = fmt.Errorf("%s was answered with status %s and no time: %w", url, response.Status, err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	fewest, progress := int64(math.MaxInt64), time.Now()
-	for ; ; time.Sleep(settleInterval) {
-		var open int64
-		_, err := db.One(ctx, []any{&open}, "SELECT COUNT(*) FROM orders WHERE state NOT IN (?, ?, ?)",
-			string(shop.StateConfirmed), string(shop.StateRejected), string(shop.StateCancelled))
-		if err != nil || open == 0 {
-			return err
-		}
-		if open < fewest {
-			fewest, progress = open, time.Now()
-		}
-		if time.Since(progress) > limit {
-			return fmt.Errorf("%d orders are not final, and none has become so for %v: see the logs of the units",
-				open, limit)
-		}
-	}
+	return time.Duration(milliseconds * float64(time.Millisecond)), errors.Join(err, response.Body.Close())
 }

@@ -141,7 +141,7 @@ func (f *fleet) layout(v lab.Variant) (lab.Layout, error) {
 	job := clientJob{Seed: f.seed, Orders: f.orders, WarmUp: f.warmUp(), Clients: f.clients,
 		State: shop.StateConfirmed}
 	if design.OverBroker() {
-		job.State, job.Settle = shop.StatePending, design.DatabaseOf(shop.ComponentOrders)
+		job.State = shop.StatePending
 	}
 	filled := seed()
 	point := lab.Point{Levels: map[string]float64{

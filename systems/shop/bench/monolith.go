@@ -77,7 +77,6 @@ func judge(
 		return err
 	}
 	in.Seed, in.Fresh, in.Drained = filled, filled, true
-	in.Inboxes = nil // all orders are final, and messages may still be on their way
 	for _, job := range jobs {
 		in.History = append(in.History, audit.Attempt{Operation: audit.OperationCreate, Outcome: audit.OutcomeOK,
 			Key: job.GetIdempotencyKey(), Asked: audit.AskedBy(job)})

@@ -47,7 +47,8 @@ type Log struct {
 	ended  chan error
 	mu     sync.Mutex
 	notes  []byte
-	unused []byte // of the notes written before; becomes notes again
+	unused []byte     // of the notes written before; becomes notes again
+	writer sync.Mutex // held during a write
 }
 
 // File returns the file of a unit in its folder.
@@ -116,16 +117,18 @@ func (l *Log) keepWriting() error {
 		case <-tick.C:
 		case <-l.full:
 		case <-l.stop:
-			return errors.Join(failed, l.write())
+			return errors.Join(failed, l.Flush())
 		}
-		if err := l.write(); failed == nil {
+		if err := l.Flush(); failed == nil {
 			failed = err
 		}
 	}
 }
 
-// write writes the notes so far. Others may be added meanwhile.
-func (l *Log) write() error {
+// Flush writes the notes so far. Others may be added meanwhile.
+func (l *Log) Flush() error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
 	l.mu.Lock()
 	notes := l.notes
 	l.notes, l.unused = l.unused, nil

@@ -5,15 +5,13 @@ package shopunit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/unit"
@@ -37,59 +35,20 @@ func RunMapped(channel *unit.Channel, argument string, mapped assembly.Stores) e
 	if err != nil {
 		return err
 	}
-	stopped := make(chan struct{})
-	place := assembly.Place{Dir: dir, Peer: unit.PeerAddress, Service: service, Stop: stopped,
-		Mapped: mapped}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	if job.Prepare != nil {
-		return assembly.Prepare(ctx, design, place, *job.Prepare)
-	}
-	if place.Address, err = unit.Address(); err != nil {
-		return err
-	}
-	name, err := unit.Name()
-	if err != nil {
-		return err
-	}
-	if err := shareHost(design, job.Unit); err != nil {
-		return err
-	}
-	commanded := make(chan error, 1)
-	go func() {
-		err := channel.Await(lab.CommandStop)
-		if commanded <- err; err != nil {
-			stop() // the conductor is gone: nobody needs the pending work
-			return
+	place := assembly.Place{Dir: dir, Peer: unit.PeerAddress, Service: service, Mapped: mapped}
+	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
+		if job.Prepare != nil {
+			return nil, assembly.Prepare(ctx, design, place, *job.Prepare)
 		}
-		close(stopped)
-	}()
-	var report assembly.Report
-	profile, err := unit.Profiled(func() (err error) {
-		report, err = assembly.Run(ctx, design, job.Unit, name, place)
-		return err
+		name, err := unit.Name()
+		if err == nil {
+			err = shareHost(design, job.Unit)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return assembly.Open(ctx, design, job.Unit, name, place)
 	})
-	if err != nil {
-		return err
-	}
-	select {
-	case err := <-commanded:
-		return errors.Join(err, handOver(channel, dir, name, profile), channel.Report(report))
-	default: // SIGTERM: no conductor waits for a report
-		return nil
-	}
-}
-
-// handOver gives the conductor what the unit leaves in its folder, and its profile if it has one.
-func handOver(channel *unit.Channel, dir, name, profile string) (err error) {
-	leaves := assembly.HandedOver(dir, name)
-	if profile != "" {
-		leaves = append(leaves, profile)
-	}
-	for _, path := range leaves {
-		err = errors.Join(err, channel.HandOver(path))
-	}
-	return err
 }
 
 // monitorLate is the timer slack of the monitor of Go's runtime: the pause between its checks in an idle

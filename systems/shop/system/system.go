@@ -162,7 +162,10 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 		for n, instance := range kind.Instances() {
 			unit := kit.Unit(instance, program(d), assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
 				Unit: kind.Name})
-			unit.Role, unit.Listens, unit.Stage = kind.Name, true, assembly.StageOf(kind)
+			unit.Role, unit.Listens, unit.Stage = kind.Name, true, 1
+			if kind.Hosts(shop.ComponentOrders) {
+				unit.Stage = 0 // it calls the others, and stops first
+			}
 			// Units keep what they store in databases and the broker. If the knob replicas makes several of a kind,
 			// they have names of their own and are not scaled further.
 			unit.Scalable = kind.Replicas == 1

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
@@ -19,15 +17,7 @@ import (
 
 // A look is one check of a unit for pending work.
 const (
-	// drainPatience limits the wait of a unit for pending work. The audit finds work that is not done then.
-	drainPatience = 60 * time.Second
-	drainInterval = 20 * time.Millisecond
-	// failedLooks limits the failed looks of a drain: after a restart of database or broker the first look on
-	// every connection fails.
-	failedLooks = 50
-	// drainLooks is the number of looks in a row that must find nothing before a unit ends without asking other
-	// units: a message that another unit works on is in no queue.
-	drainLooks = 10
+	lookInterval = 20 * time.Millisecond
 	// settledLooks is the number of looks in a row that must find nothing left and nothing newly taken in before
 	// the shop has settled: a message between broker and unit is visible nowhere. The first look only learns
 	// what has been taken in. If more orders follow at once, followedLooks are enough.
@@ -37,75 +27,14 @@ const (
 	stuckLooks = 50
 )
 
-// The stages in which units stop (lab.UnitSpec.Stage): first units that take orders, then units whose tables
-// orders change, then read models. Units that take orders wait for all replies.
-const (
-	front = iota
-	middle
-	views
-)
-
-// StageOf returns the stage of a kind of unit.
-func StageOf(kind architecture.Unit) int {
-	switch {
-	case kind.Hosts(shop.ComponentOrders):
-		return front
-	case kind.Hosts(shop.Components()...):
-		return middle
-	}
-	return views
-}
-
-// untilStopped returns a context that ends with ctx, or when the unit is told to stop.
-func (u *unit) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
-	limited, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-u.place.Stop:
-			cancel()
-		case <-limited.Done():
-		}
-	}()
-	return limited, cancel
-}
-
-// drain waits until the work of the unit is done: at the front until every order is final, then until no
-// event is on its way. Units of later stages stop only after that, when nothing new reaches them: one look at
-// their queues is enough. One look is also enough at the front if no request has come since the shop was
-// found settled.
-func (u *unit) drain(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, drainPatience)
-	defer cancel()
-	if StageOf(u.kind) != front {
-		return u.await(limited, 1,
-			func(ctx context.Context) (bool, error) { return u.messagesLeft(ctx, StageOf(u.kind)) })
-	}
-	if u.design.Publishing == architecture.DualWrite && u.requests.settledSince() {
-		return nil // orders that are not final have lost events and stay so
-	}
-	quiet := 1
-	if u.design.Broker != "" && !u.requests.settledSince() {
-		quiet = drainLooks
-	}
-	return u.await(limited, quiet, (&look{unit: u, last: front}).left)
-}
-
-// await calls left again and again, until it has returned false quiet times in a row or ctx ends. It returns
-// an error if left has failed more than failedLooks times.
-func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) (bool, error)) error {
-	failed := 0
+// await calls left again and again, until it has returned false quiet times in a row.
+func await(ctx context.Context, quiet int, left func(context.Context) (bool, error)) error {
 	for looks := 1; ; looks++ {
 		more, err := left(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil && failed == failedLooks {
-			return fmt.Errorf("unit %s: drain: %w", u.instance, err)
-		}
 		if err != nil {
-			failed++
+			return err
 		}
-		if more || err != nil {
+		if more {
 			looks = 0
 		}
 		if looks == quiet {
@@ -113,16 +42,16 @@ func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) 
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(drainInterval):
+			return ctx.Err()
+		case <-time.After(lookInterval):
 		}
 	}
 }
 
-// look checks at the front whether work is left: an order that is not final, a coordinator that works on one,
-// or an event on its way to a stage up to last.
+// look checks whether work is left: an order that is not final, a coordinator that works on one, or an event
+// on its way.
 type look struct {
-	unit   *unit
-	last   int
+	unit   *Unit
 	orders orderLook
 	final  time.Time // when all orders were first found final, or stuck; zero: some are open
 	asks   bool      // whether all units are asked how many messages they have taken in
@@ -182,7 +111,7 @@ func (l *look) moving(ctx context.Context) (bool, error) {
 
 // onItsWay reports whether an event is on its way, or a unit works on one.
 func (l *look) onItsWay(ctx context.Context) (bool, error) {
-	more, err := l.unit.messagesLeft(ctx, l.last)
+	more, err := l.unit.messagesLeft(ctx)
 	if err != nil || more || !l.asks {
 		return more, err
 	}
@@ -226,9 +155,8 @@ func (l *orderLook) open(ctx context.Context, db *database.DB) (bool, error) {
 	return true, nil
 }
 
-// messagesLeft reports whether there are events that are not published yet, or not
-// taken in by a component of a stage up to the last. Views wait for their own only.
-func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
+// messagesLeft reports whether there are events that are not published yet, or not taken in.
+func (u *Unit) messagesLeft(ctx context.Context) (bool, error) {
 	if u.around.Broker == nil {
 		return false, nil
 	}
@@ -239,10 +167,6 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 		return more, err
 	}
 	for _, queue := range u.design.Topology().Queues {
-		isView := !slices.Contains(shop.Components(), queue.Name)
-		if isView && last != views || !isView && StageOf(u.kind) == views {
-			continue
-		}
 		depth, err := u.around.Broker.Depth(ctx, queue.Name)
 		if err != nil || Waiting(depth) > 0 {
 			return Waiting(depth) > 0, err
@@ -252,7 +176,7 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 }
 
 // unpublished reports whether a database of the unit has events that are not published yet.
-func (u *unit) unpublished(ctx context.Context) (bool, error) {
+func (u *Unit) unpublished(ctx context.Context) (bool, error) {
 	for name := range u.opened {
 		db, err := u.looker(ctx, name)
 		if err != nil {
@@ -280,15 +204,13 @@ const BetweenPath = SettledPath + "?" + moreFollow
 const moreFollow = "orders=follow"
 
 // withSettled puts SettledPath in front of the public interface until ctx ends.
-func (u *unit) withSettled(ctx context.Context, public http.Handler) http.Handler {
+func (u *Unit) withSettled(ctx context.Context, public http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == takenPath && r.Method == http.MethodGet && u.around.Broker != nil {
 			u.answerTaken(w, r)
 			return
 		}
 		if r.URL.Path != SettledPath || r.Method != http.MethodGet {
-			u.requests.begun.Add(1)
-			defer u.requests.ended.Add(1)
 			public.ServeHTTP(w, r)
 			return
 		}
@@ -300,7 +222,7 @@ func (u *unit) withSettled(ctx context.Context, public http.Handler) http.Handle
 }
 
 // answerSettled answers SettledPath, or BetweenPath if more orders follow.
-func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow bool) {
+func (u *Unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow bool) {
 	asked := time.Now()
 	connection := http.NewResponseController(w)
 	for _, unlimited := range []func(time.Time) error{connection.SetReadDeadline, connection.SetWriteDeadline} {
@@ -309,45 +231,17 @@ func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow 
 			return
 		}
 	}
-	answered := u.requests.answered()
-	work, quiet := look{unit: u, last: views}, 1
+	work, quiet := look{unit: u}, 1
 	if u.design.Broker != "" {
 		work.asks, work.before, quiet = true, event.Working, settledLooks-1
 		if follow {
 			quiet = followedLooks - 1
 		}
 	}
-	err := u.await(ctx, quiet, work.left)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
+	if err := await(ctx, quiet, work.left); err != nil { // such as a connection from before a restart: ask again
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	if !follow {
-		u.requests.settled.Store(answered)
-	}
 	w.Header().Set("Server-Timing", fmt.Sprintf("settle;dur=%.3f", 1e3*work.final.Sub(asked).Seconds()))
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// requests counts the requests of a unit's public interface.
-type requests struct {
-	begun, ended atomic.Int64
-	settled      atomic.Int64 // answered(), read just before the shop was last found settled
-}
-
-// answered returns the number of requests so far, or 0 while one of them is in flight.
-func (r *requests) answered() int64 {
-	begun := r.begun.Load()
-	if r.ended.Load() != begun {
-		return 0
-	}
-	return begun
-}
-
-// settledSince reports whether all work was found done, and none has come since.
-func (r *requests) settledSince() bool {
-	return r.settled.Load() > 0 && r.settled.Load() == r.begun.Load()
 }

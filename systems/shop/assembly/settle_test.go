@@ -2,7 +2,6 @@ package assembly
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -58,7 +57,7 @@ func TestALookMissesNoOrder(t *testing.T) {
 func TestASagaThatCompensatesIsWaitedFor(t *testing.T) {
 	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite), shop.Seed{}, shop.ComponentOrders,
 		schema.Sagas)
-	l := look{unit: &unit{design: architecture.Design{Coordination: architecture.Brokered}}}
+	l := look{unit: &Unit{design: architecture.Design{Coordination: architecture.Brokered}}}
 	for i, state := range []string{"confirmed", "recalling", "undone"} {
 		shoptest.Exec(t, db, "INSERT INTO sagas VALUES (?, ?, '')", strconv.Itoa(i), state)
 	}
@@ -73,51 +72,18 @@ func TestASagaThatCompensatesIsWaitedFor(t *testing.T) {
 
 // TestAwaitEndsWithTheLastLook: no pause follows the last look.
 func TestAwaitEndsWithTheLastLook(t *testing.T) {
-	for _, quiet := range []int{1, 2, drainLooks} {
+	for _, quiet := range []int{1, 2, 10} {
 		synctest.Test(t, func(t *testing.T) {
-			u, looks, begun := &unit{}, 0, time.Now()
-			err := u.await(t.Context(), quiet, func(context.Context) (bool, error) {
+			looks, begun := 0, time.Now()
+			err := await(t.Context(), quiet, func(context.Context) (bool, error) {
 				looks++
-				if looks == 1 {
-					return false, errors.New("the connection is gone")
-				}
-				return looks == 2, nil
+				return looks == 1, nil
 			})
 			took := time.Since(begun)
-			if want := quiet + 2; err != nil || looks != want || took != time.Duration(want-1)*drainInterval {
+			want := quiet + 1
+			if err != nil || looks != want || took != time.Duration(want-1)*lookInterval {
 				t.Errorf("%d looks in %v, %v; want %d, and a pause between two", looks, took, err, want)
 			}
 		})
-	}
-}
-
-// TestWhatCameAfterAllWasDone: a request since then, or one in flight at that time, may have left work.
-func TestWhatCameAfterAllWasDone(t *testing.T) {
-	var r requests
-	for _, step := range []struct {
-		what               string
-		begun, ended       int64 // more of them
-		found              bool  // all work is found done
-		idle, settledSince bool
-	}{
-		{"nothing has come", 0, 0, true, true, false},
-		{"one came and was answered", 1, 1, false, true, false},
-		{"its work is done", 0, 0, true, true, true},
-		{"another is in flight", 1, 0, true, false, false},
-		{"it was answered later", 0, 1, false, true, false},
-		{"and its work done", 0, 0, true, true, true},
-	} {
-		r.begun.Add(step.begun)
-		r.ended.Add(step.ended)
-		answered := r.answered()
-		if idle := answered == r.begun.Load(); idle != step.idle {
-			t.Errorf("%s: idle %v", step.what, idle)
-		}
-		if step.found {
-			r.settled.Store(answered)
-		}
-		if since := r.settledSince(); since != step.settledSince {
-			t.Errorf("%s: settled since %v, want %v", step.what, since, step.settledSince)
-		}
 	}
 }
