@@ -127,26 +127,18 @@ func (h *host) batches() bool {
 	return h.design.Coordination == architecture.Orchestrated && h.design.Batching
 }
 
-// withBatches returns the component, whose steps share transactions if the design has batches.
-func withBatches[C interface{ Batch() }](h *host, component C) C {
-	if h.batches() {
-		component.Batch()
-	}
-	return component
-}
-
 func (h *host) inventory(db *database.DB) shop.Inventory {
-	h.stock = withBatches(h, inventory.New(db, h.stores.Inventory(db)))
+	h.stock = inventory.New(db, h.stores.Inventory(db), h.batches())
 	return h.stock
 }
 
 func (h *host) payments(db *database.DB) shop.Payments {
-	h.accounts = withBatches(h, payments.New(db, h.stores.Payments(db)))
+	h.accounts = payments.New(db, h.stores.Payments(db), h.batches())
 	return h.accounts
 }
 
 func (h *host) shipping(db *database.DB) shop.Shipping {
-	h.parcels = withBatches(h, shipping.New(db, h.stores.Shipping(db)))
+	h.parcels = shipping.New(db, h.stores.Shipping(db), h.batches())
 	return h.parcels
 }
 
@@ -227,16 +219,9 @@ func (h *host) Traced() bool { return h.around.Tracer != nil }
 func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinator, error) {
 	switch h.design.Coordination {
 	case architecture.ACID:
-		coordinator := local.New(db, book, h.together())
-		if h.design.Batching {
-			coordinator.Batch()
-		}
-		return coordinator, nil
+		return local.New(db, book, h.together(), h.design.Batching), nil
 	case architecture.Orchestrated:
-		saga := orchestrated.New(db, book, h.reference(db), h.Parts)
-		if h.design.Batching {
-			saga.Batch()
-		}
+		saga := orchestrated.New(db, book, h.reference(db), h.Parts, h.design.Batching)
 		h.Background = append(h.Background, saga.Run)
 		return saga, nil
 	case architecture.TwoPhase:
@@ -248,11 +233,7 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		if h.design.Coordination == architecture.Brokered {
 			begin = brokered.New
 		}
-		saga := begin(db, book, h.sender(db), h.reference(db))
-		if h.design.Batching {
-			saga.Batch()
-		}
-		return saga, nil
+		return begin(db, book, h.sender(db), h.reference(db), h.design.Batching), nil
 	}
 	return nil, fmt.Errorf("coordination %q: %w", h.design.Coordination, errors.ErrUnsupported)
 }

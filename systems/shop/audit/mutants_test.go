@@ -60,7 +60,7 @@ func filled(t *testing.T) *database.DB {
 
 // play places, repeats, cancels and reads one order, as a client who records the answers.
 func (b *bench) play(random *rand.Rand, number int) {
-	service := orders.New(b.book, b.coordinator(local.New(b.db, b.book, b.singly())))
+	service := orders.New(b.book, b.coordinator(local.New(b.db, b.book, b.singly(), false)))
 	ctx := context.Background()
 	request := &shoppb.CreateOrderRequest{
 		IdempotencyKey: fmt.Sprintf("key-%d", number), CustomerId: 1 + random.Int64N(seed().Customers),

@@ -23,7 +23,7 @@ func (b *bench) drive(wrap func(orders.Coordinator) orders.Coordinator) {
 	b.coordination = audit.Orchestrated
 	b.coordinator = func(orders.Coordinator) orders.Coordinator {
 		saga := orchestrated.New(b.db, b.book,
-			coordination.Asked{Catalog: b.components.Catalog, Customers: b.components.Customers}, b.components)
+			coordination.Asked{Catalog: b.components.Catalog, Customers: b.components.Customers}, b.components, false)
 		if wrap == nil {
 			return saga
 		}

@@ -10,7 +10,7 @@
 // stays, and its calls are carried out one by one, so that one bad call does not make
 // the others fail. Calls must be fit for that: see package steps.
 //
-// Entry point: New.
+// Entry point: Ask.
 package batching
 
 import (
@@ -53,9 +53,13 @@ type call[Q any] struct {
 // ErrAlone is the outcome of a call that its caller is to carry out alone, in Do, beside later batches.
 var ErrAlone = errors.New("the batch could not be carried out as one")
 
-// New returns a batcher of calls that use a database.
-func New[Q any](db *database.DB, all steps.Step[Q]) *Batcher[Q] {
-	return &Batcher[Q]{db: db, all: all}
+// Ask returns the step for single calls on a database: each alone or, if batch is true, together with those
+// that come at the same time.
+func Ask[Q any](db *database.DB, all steps.Step[Q], batch bool) steps.Ask[Q] {
+	if batch {
+		return (&Batcher[Q]{db: db, all: all}).Do
+	}
+	return steps.Alone(all)
 }
 
 // Do carries out a call together with others, or alone: as a batch of one. A call whose context ends while it

@@ -31,7 +31,7 @@ type callers struct {
 func newCallers(t *testing.T, all func(group []int) ([]steps.Outcome, error)) *callers {
 	c := &callers{arrived: make(chan struct{}), release: make(chan struct{})}
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/db"})
-	c.batcher = New(db, func(_ context.Context, group []int) ([]steps.Outcome, error) {
+	c.batcher = &Batcher[int]{db: db, all: func(_ context.Context, group []int) ([]steps.Outcome, error) {
 		if group[0] == first {
 			c.arrived <- struct{}{}
 			<-c.release
@@ -45,7 +45,7 @@ func newCallers(t *testing.T, all func(group []int) ([]steps.Outcome, error)) *c
 		}
 		c.together = append(c.together, group...)
 		return all(group)
-	})
+	}}
 	return c
 }
 
@@ -181,7 +181,7 @@ func TestACallWithLittleTimeLeavesTheOthersTheirs(t *testing.T) {
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/db"})
 	synctest.Test(t, func(t *testing.T) {
 		busy := make(chan struct{})
-		batcher := New(db, func(ctx context.Context, group []int) ([]steps.Outcome, error) {
+		ask := Ask(db, func(ctx context.Context, group []int) ([]steps.Outcome, error) {
 			if group[0] == first {
 				<-busy
 				return fine(group)
@@ -192,13 +192,13 @@ func TestACallWithLittleTimeLeavesTheOthersTheirs(t *testing.T) {
 			case <-time.After(time.Second):
 				return fine(group)
 			}
-		})
+		}, true)
 		var all sync.WaitGroup
 		call := func(n int, limit time.Duration, want error) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
-				if _, err := batcher.Do(ctx, n); !errors.Is(err, want) {
+				if _, err := ask(ctx, n); !errors.Is(err, want) {
 					t.Errorf("call %d: error %v, want %v", n, err, want)
 				}
 			})

@@ -12,6 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
@@ -58,11 +61,11 @@ func TestConcurrentStepsHaveTheirOwnOutcomes(t *testing.T) {
 		db := shoptest.Open(t, fresh(t), seed(), shop.Components()...)
 		ctx := t.Context()
 		// Two of each, as in two processes: they batch apart from each other.
-		units := []shoptest.Components{shoptest.On(db), shoptest.On(db)}
-		for _, u := range units {
-			u.Inventory.Batch()
-			u.Payments.Batch()
-			u.Shipping.Batch()
+		units := make([]shoptest.Components, 2)
+		for i := range units {
+			units[i] = shoptest.Components{Inventory: inventory.New(db, inventory.BySQL(db), true),
+				Payments: payments.New(db, payments.BySQL(db), true),
+				Shipping: shipping.New(db, shipping.BySQL(db), true)}
 		}
 		orders := ids(200)
 		reserve := func(i int, order string) error {

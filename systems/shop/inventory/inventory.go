@@ -34,10 +34,11 @@ type Inventory struct {
 
 var _ shop.Inventory = (*Inventory)(nil)
 
-// New makes the component on the tables of its database.
-func New(db *database.DB, tables Tables) *Inventory {
+// New makes the component on the tables of its database. batch: concurrent calls of each forward step share a
+// transaction.
+func New(db *database.DB, tables Tables, batch bool) *Inventory {
 	c := &Inventory{db: db, tables: tables, ledger: steps.NewLedger(db, tables, "reservation")}
-	c.reserveOne, c.commitOne = steps.Alone(c.ReserveAll), steps.Alone(c.CommitAll)
+	c.reserveOne, c.commitOne = batching.Ask(db, c.ReserveAll, batch), batching.Ask(db, c.CommitAll, batch)
 	return c
 }
 
@@ -48,11 +49,6 @@ var (
 	putBack = Shift{reserved, onHand}
 	unsell  = Shift{sold, onHand}
 )
-
-// Batch makes concurrent calls of each forward step share a transaction. It is called before the first.
-func (c *Inventory) Batch() {
-	c.reserveOne, c.commitOne = batching.New(c.db, c.ReserveAll).Do, batching.New(c.db, c.CommitAll).Do
-}
 
 // Reserve implements shop.Inventory.
 func (c *Inventory) Reserve(ctx context.Context, in *shoppb.ReserveRequest) (*shoppb.StepResponse, error) {

@@ -35,15 +35,13 @@ type Payments struct {
 
 var _ shop.Payments = (*Payments)(nil)
 
-// New makes the component on the tables of its database.
-func New(db *database.DB, tables Tables) *Payments {
+// New makes the component on the tables of its database. batch: concurrent calls of Charge share a
+// transaction.
+func New(db *database.DB, tables Tables, batch bool) *Payments {
 	c := &Payments{db: db, tables: tables, ledger: steps.NewLedger(db, tables, "payment")}
-	c.chargeOne = steps.Alone(c.ChargeAll)
+	c.chargeOne = batching.Ask(db, c.ChargeAll, batch)
 	return c
 }
-
-// Batch makes concurrent calls of Charge share a transaction. It is called before the first.
-func (c *Payments) Batch() { c.chargeOne = batching.New(c.db, c.ChargeAll).Do }
 
 // Charge implements shop.Payments.
 func (c *Payments) Charge(ctx context.Context, in *shoppb.ChargeRequest) (*shoppb.StepResponse, error) {

@@ -30,15 +30,12 @@ type Shipping struct {
 
 var _ shop.Shipping = (*Shipping)(nil)
 
-// New makes the component on the table of its database.
-func New(db *database.DB, table Table) *Shipping {
+// New makes the component on the table of its database. batch: concurrent calls of Ship share a transaction.
+func New(db *database.DB, table Table, batch bool) *Shipping {
 	c := &Shipping{db: db, table: table, ledger: steps.NewLedger(db, table, "shipment")}
-	c.shipOne = steps.Alone(c.ShipAll)
+	c.shipOne = batching.Ask(db, c.ShipAll, batch)
 	return c
 }
-
-// Batch makes concurrent calls of Ship share a transaction. It is called before the first.
-func (c *Shipping) Batch() { c.shipOne = batching.New(c.db, c.ShipAll).Do }
 
 // Ship implements shop.Shipping.
 func (c *Shipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {

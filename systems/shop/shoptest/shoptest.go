@@ -76,9 +76,10 @@ func OnEach(databases map[string]*database.DB) Components {
 	book := databases[shop.ComponentOrders]
 	return Components{Catalog: catalog.New(prices, catalog.BySQL(prices)),
 		Customers: customers.New(customers.BySQL(databases[shop.ComponentCustomers])),
-		Inventory: inventory.New(stock, inventory.BySQL(stock)),
-		Payments:  payments.New(accounts, payments.BySQL(accounts)),
-		Shipping:  shipping.New(parcels, shipping.BySQL(parcels)), Book: orders.NewBook(book, orders.BySQL(book))}
+		Inventory: inventory.New(stock, inventory.BySQL(stock), false),
+		Payments:  payments.New(accounts, payments.BySQL(accounts), false),
+		Shipping:  shipping.New(parcels, shipping.BySQL(parcels), false),
+		Book:      orders.NewBook(book, orders.BySQL(book))}
 }
 
 // Exec changes a database.

@@ -49,9 +49,9 @@ func newWhole(t *testing.T, config database.Config) *whole {
 // mapped makes the shop reach its tables by an ORM.
 func (w *whole) mapped() {
 	stores := mapped.Stores{}
-	w.inventory = inventory.New(w.db, stores.Inventory(w.db))
-	w.payments = payments.New(w.db, stores.Payments(w.db))
-	w.shipping = shipping.New(w.db, stores.Shipping(w.db))
+	w.inventory = inventory.New(w.db, stores.Inventory(w.db), false)
+	w.payments = payments.New(w.db, stores.Payments(w.db), false)
+	w.shipping = shipping.New(w.db, stores.Shipping(w.db), false)
 	w.book = orders.NewBook(w.db, stores.Orders(w.db))
 	w.book.Watch(func(order string) { w.final = append(w.final, order) })
 }
@@ -342,7 +342,7 @@ func TestABatchWithANewOrderFailsAsAWhole(t *testing.T) {
 	if _, err := w.inventory.Reserve(t.Context(), coordination.Reservation(all[0])); err != nil {
 		t.Fatal(err)
 	}
-	stock := inventory.New(w.db, brokenMoves{inventory.BySQL(w.db)})
+	stock := inventory.New(w.db, brokenMoves{inventory.BySQL(w.db)}, false)
 	outcomes, err := stock.ReleaseAll(t.Context(), ask(all, coordination.Step))
 	if outcomes != nil || !errors.Is(err, errPlanted) {
 		t.Errorf("outcomes %v, error %v", outcomes, err)

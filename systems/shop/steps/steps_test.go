@@ -42,16 +42,17 @@ func newParts(t *testing.T, open func(t testing.TB) database.Config) parts {
 	owned := func(component string) *database.DB { return shoptest.Open(t, open(t), seed, component) }
 	stock, accounts, parcels := owned(shop.ComponentInventory), owned(shop.ComponentPayments),
 		owned(shop.ComponentShipping)
-	return parts{inventory.New(stock, inventory.BySQL(stock)), payments.New(accounts, payments.BySQL(accounts)),
-		shipping.New(parcels, shipping.BySQL(parcels)), stock, accounts, parcels}
+	return parts{inventory.New(stock, inventory.BySQL(stock), false),
+		payments.New(accounts, payments.BySQL(accounts), false),
+		shipping.New(parcels, shipping.BySQL(parcels), false), stock, accounts, parcels}
 }
 
 // mapped returns the components that reach the same tables by an ORM.
 func (p parts) mapped() parts {
 	stores := mapped.Stores{}
-	p.inventory = inventory.New(p.stock, stores.Inventory(p.stock))
-	p.payments = payments.New(p.accounts, stores.Payments(p.accounts))
-	p.shipping = shipping.New(p.parcels, stores.Shipping(p.parcels))
+	p.inventory = inventory.New(p.stock, stores.Inventory(p.stock), false)
+	p.payments = payments.New(p.accounts, stores.Payments(p.accounts), false)
+	p.shipping = shipping.New(p.parcels, stores.Shipping(p.parcels), false)
 	return p
 }
 

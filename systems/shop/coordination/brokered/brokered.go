@@ -38,12 +38,12 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// New returns the coordinator. The book and the sender use the database db.
+// New returns the coordinator; see reacting.NewCoordinator.
 func New(
-	db *database.DB, book *orders.Book, sender reacting.Sender, reference coordination.Reference,
+	db *database.DB, book *orders.Book, sender reacting.Sender, reference coordination.Reference, batch bool,
 ) *reacting.Coordinator {
 	all := newSagas(db)
-	return reacting.NewCoordinator(db, book, sender, reference, reacting.Saga{
+	return reacting.NewCoordinator(db, book, sender, reference, batch, reacting.Saga{
 		Begin: func(ctx context.Context, taken []reacting.Taken) (published []events.Event, err error) {
 			begun := make([]string, len(taken))
 			for i, t := range taken {

@@ -34,11 +34,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// New returns the coordinator. The book and the sender use the database db.
+// New returns the coordinator; see reacting.NewCoordinator.
 func New(
-	db *database.DB, book *orders.Book, sender reacting.Sender, reference coordination.Reference,
+	db *database.DB, book *orders.Book, sender reacting.Sender, reference coordination.Reference, batch bool,
 ) *reacting.Coordinator {
-	return reacting.NewCoordinator(db, book, sender, reference, reacting.Saga{
+	return reacting.NewCoordinator(db, book, sender, reference, batch, reacting.Saga{
 		Begin: func(_ context.Context, all []reacting.Taken) ([]events.Event, error) {
 			published := make([]events.Event, len(all))
 			for i, taken := range all {

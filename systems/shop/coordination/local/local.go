@@ -41,15 +41,13 @@ type Coordinator struct {
 
 var _ orders.Coordinator = (*Coordinator)(nil)
 
-// New makes a coordinator. db is the database of the book and the components.
-func New(db *database.DB, book *orders.Book, components Components) *Coordinator {
+// New makes a coordinator. db is the database of the book and the components. batch: concurrent calls of
+// Place share a transaction.
+func New(db *database.DB, book *orders.Book, components Components, batch bool) *Coordinator {
 	c := &Coordinator{db: db, book: book, components: components}
-	c.place = steps.Alone(c.placeAll)
+	c.place = batching.Ask(db, c.placeAll, batch)
 	return c
 }
-
-// Batch makes concurrent calls of Place share a transaction. It is called before the first.
-func (c *Coordinator) Batch() { c.place = batching.New(c.db, c.placeAll).Do }
 
 // placing is an order that is being placed.
 type placing struct {

@@ -49,19 +49,18 @@ func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *
 	seed := shop.Seed{Customers: 2, Products: 3, Stock: 10, Balance: 1_000_000}
 	db := shoptest.Open(t, config, seed, shop.Components()...)
 	last := &brokenShipping{Shipping: shoptest.On(db).Shipping}
-	service, _ := on(db, last)
-	return db, service, last
+	return db, on(db, last, false), last
 }
 
-// on returns a shop on a database, and its coordinator.
-func on(db *database.DB, last coordination.Shipping) (*orders.Orders, *local.Coordinator) {
+// on returns a shop on a database.
+func on(db *database.DB, last coordination.Shipping, batch bool) *orders.Orders {
 	all := shoptest.On(db)
 	coordinator := local.New(db, all.Book, local.Components{
 		Reference: coordination.Asked{Catalog: all.Catalog, Customers: all.Customers},
 		Reserve:   all.Inventory.ReserveAll, Charge: all.Payments.ChargeAll, Commit: all.Inventory.CommitAll,
 		Ship: last.ShipAll, Recall: last.Recall, Restock: all.Inventory.Restock, Refund: all.Payments.Refund,
-	})
-	return orders.New(all.Book, coordinator), coordinator
+	}, batch)
+	return orders.New(all.Book, coordinator)
 }
 
 func rows(t *testing.T, db *database.DB) (all int64) {
@@ -153,8 +152,7 @@ func TestStatements(t *testing.T) {
 func TestOrdersShareATransaction(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		db, _, last := open(t, fresh(t))
-		service, coordinator := on(db, last)
-		coordinator.Batch()
+		service := on(db, last, true)
 		kinds := []struct {
 			state, why string
 			ask        func(in *shoppb.CreateOrderRequest)
@@ -216,8 +214,7 @@ func TestOrdersShareATransaction(t *testing.T) {
 // orders at the same time and can pay.
 func TestNobodyIsRefusedForWhatIsUndone(t *testing.T) {
 	db, _, last := open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/shop.db"})
-	service, coordinator := on(db, last)
-	coordinator.Batch()
+	service := on(db, last, true)
 	shoptest.Exec(t, db, "UPDATE accounts SET balance_cents = 0 WHERE customer_id = 2")
 	for round := range 30 {
 		shoptest.Exec(t, db, "UPDATE stock SET on_hand = 1")

@@ -33,7 +33,6 @@ import (
 
 // Coordinator implements orders.Coordinator. Run must run beside it, for sagas that were abandoned.
 type Coordinator struct {
-	db         *database.DB
 	book       *orders.Book
 	reference  coordination.Reference
 	components shop.Parts
@@ -46,21 +45,15 @@ type Coordinator struct {
 var _ orders.Coordinator = (*Coordinator)(nil)
 
 // New makes a coordinator. db is the database of the book; the components may be
-// anywhere.
+// anywhere. batch: concurrent calls of Place look up what they need together, and record their orders in one
+// transaction.
 func New(
-	db *database.DB, book *orders.Book, reference coordination.Reference, components shop.Parts,
+	db *database.DB, book *orders.Book, reference coordination.Reference, components shop.Parts, batch bool,
 ) *Coordinator {
-	c := &Coordinator{db: db, book: book, reference: reference, components: components,
-		begin: steps.Alone(book.BeginAll), arrive: steps.Alone(book.ArriveAll), now: time.Now}
-	c.lookUp = steps.Alone(c.lookUpAll)
+	c := &Coordinator{book: book, reference: reference, components: components, now: time.Now,
+		begin: batching.Ask(db, book.BeginAll, batch), arrive: batching.Ask(db, book.ArriveAll, batch)}
+	c.lookUp = batching.Ask(db, c.lookUpAll, batch)
 	return c
-}
-
-// Batch makes concurrent calls of Place look up what they need together, and record their orders in one
-// transaction. It is called before the first.
-func (c *Coordinator) Batch() {
-	c.lookUp = batching.New(c.db, c.lookUpAll).Do
-	c.begin, c.arrive = batching.New(c.db, c.book.BeginAll).Do, batching.New(c.db, c.book.ArriveAll).Do
 }
 
 // wanted is a new order, and the results of looking up its customer and products.

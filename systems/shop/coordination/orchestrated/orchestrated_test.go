@@ -108,8 +108,7 @@ func newWorld(t *testing.T) *world {
 	w.saga = New(w.databases[shop.ComponentOrders], w.book,
 		coordination.Asked{Catalog: shoppb.CallCatalog(w), Customers: shoppb.CallCustomers(w)},
 		shop.Parts{Inventory: shoppb.CallInventory(w), Payments: shoppb.CallPayments(w),
-			Shipping: shoppb.CallShipping(w)})
-	w.saga.Batch()
+			Shipping: shoppb.CallShipping(w)}, true)
 	w.saga.now = func() time.Time { return w.clock }
 	return w
 }
@@ -157,8 +156,8 @@ func (w *world) check(t *testing.T, sold int64, paid int64, shipments int64) {
 	}
 }
 
-// TestOrdersAreLookedUpTogether: two calls for all orders of a batch, and an unknown customer or product is an
-// error for its own order only.
+// TestOrdersAreLookedUpTogether: two calls for all orders of a batch, and an unknown customer or product is
+// an error for its own order only.
 func TestOrdersAreLookedUpTogether(t *testing.T) {
 	w := newWorld(t)
 	lookUp := func(orders ...*wanted) []steps.Outcome {

@@ -46,17 +46,15 @@ func (t Taken) Placed() *shoppb.OrderPlaced {
 
 var _ orders.Coordinator = (*Coordinator)(nil)
 
-// NewCoordinator returns a coordinator. The book and the sender use the database db.
+// NewCoordinator returns a coordinator. The book and the sender use the database db. batch: concurrent calls
+// of Place share a transaction.
 func NewCoordinator(
-	db *database.DB, book *orders.Book, sender Sender, reference coordination.Reference, saga Saga,
+	db *database.DB, book *orders.Book, sender Sender, reference coordination.Reference, batch bool, saga Saga,
 ) *Coordinator {
 	c := &Coordinator{db: db, book: book, reference: reference, sender: sender, saga: saga}
-	c.place = steps.Alone(c.placeAll)
+	c.place = batching.Ask(db, c.placeAll, batch)
 	return c
 }
-
-// Batch makes concurrent calls of Place share a transaction. It is called before the first.
-func (c *Coordinator) Batch() { c.place = batching.New(c.db, c.placeAll).Do }
 
 // placing is a request to place an order, and its result.
 type placing struct {

@@ -127,11 +127,12 @@ type bench struct {
 type way struct {
 	coordination audit.Coordination
 	purposes     events.Purposes
-	begin        func(*database.DB, *orders.Book, reacting.Sender, reacting.Reference) *reacting.Coordinator
-	inventory    func(*database.DB, reacting.Stock, reacting.Sender, bool) reacting.Handler
-	payments     func(*database.DB, coordination.Payments, reacting.Sender) reacting.Handler
-	shipping     func(*database.DB, coordination.Shipping, reacting.Sender) reacting.Handler
-	orders       func(*database.DB, *orders.Book, reacting.Sender, keep) reacting.Handler
+	begin        func(*database.DB, *orders.Book, reacting.Sender, coordination.Reference,
+		bool) *reacting.Coordinator
+	inventory func(*database.DB, reacting.Stock, reacting.Sender, bool) reacting.Handler
+	payments  func(*database.DB, coordination.Payments, reacting.Sender) reacting.Handler
+	shipping  func(*database.DB, coordination.Shipping, reacting.Sender) reacting.Handler
+	orders    func(*database.DB, *orders.Book, reacting.Sender, keep) reacting.Handler
 }
 
 type keep = func(context.Context, []*shoppb.ProductRepriced) error
@@ -172,8 +173,7 @@ func newBench(t *testing.T, as way, change func(*parts)) *bench {
 		shop.ComponentShipping:  as.shipping(db, p.shipping, b),
 		shop.ComponentOrders:    p.withFaults(b, as.orders(db, all.Book, b, p.keep)),
 	}
-	coordinator := as.begin(db, all.Book, b, replica)
-	coordinator.Batch()
+	coordinator := as.begin(db, all.Book, b, replica, true)
 	all.Catalog.OnReprice(func(ctx context.Context, e *shoppb.ProductRepriced) error {
 		return b.Add(ctx, encoded(t, e))
 	})
