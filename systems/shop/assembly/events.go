@@ -96,15 +96,7 @@ func (h *host) replica(db *database.DB) *reference.Replica {
 	if h.design.Reference != architecture.Replicated {
 		return nil
 	}
-	return reference.NewReplica(db, h.stores.Replica(db), h.shown())
-}
-
-// shown returns the function to call when a read model or a replica shows a change; nil if nobody watches.
-func (h *host) shown() func(document string, version, occurredUnixUs int64) {
-	if h.around.Watcher == nil {
-		return nil
-	}
-	return h.around.Watcher.Shown
+	return reference.NewReplica(db, h.stores.Replica(db), h.around.Shown)
 }
 
 // catalog returns the catalog, which publishes its changes if the orders have a replica.
@@ -179,12 +171,12 @@ func (h *host) listen() {
 
 // keepViews keeps the read models of this unit up to date.
 func (h *host) keepViews() {
-	shown := h.shown()
+	documents, shown := h.around.Documents, h.around.Shown
 	if h.Hosts(shop.ComponentOrderViews) {
-		h.subscribe(shop.ComponentOrderViews, nil, orderviews.FromDocuments(h.around.Documents, shown).Apply)
+		h.subscribe(shop.ComponentOrderViews, nil, orderviews.FromDocuments(documents, shown).Apply)
 	}
 	if h.Hosts(shop.ComponentStockViews) {
-		h.subscribe(shop.ComponentStockViews, nil, stockviews.FromDocuments(h.around.Documents, shown).Apply)
+		h.subscribe(shop.ComponentStockViews, nil, stockviews.FromDocuments(documents, shown).Apply)
 	}
 }
 

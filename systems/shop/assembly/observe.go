@@ -29,7 +29,7 @@ func (u *Unit) observe(ctx context.Context) (err error) {
 		return err
 	}
 	u.Keep(u.observed)
-	u.around.Watcher = u.observed
+	u.around.Final, u.around.Shown = u.observed.Final, u.observed.Shown
 	if !u.kind.Hosts(shop.ComponentOrders) {
 		return nil
 	}
@@ -81,8 +81,8 @@ func (u *Unit) Counts() Report {
 	return r
 }
 
-// lookers holds the database handles of observe and of looks for work that is left. Their statements do not count as the
-// unit's work.
+// lookers holds the database handles of observe and of looks for work that is left. Their statements do not
+// count as the unit's work.
 type lookers struct {
 	mu     sync.Mutex
 	opened map[string]*database.DB

@@ -39,7 +39,8 @@ type running struct {
 func runUnits(t *testing.T, name string, turned map[string]string) *running {
 	t.Helper()
 	design, address := designOf(t, name, turned), shoptest.Address(t)
-	s := &running{client: newClient("http://" + address), dir: t.TempDir(), reports: map[string]assembly.Report{}}
+	s := &running{client: newClient("http://" + address), dir: t.TempDir(),
+		reports: map[string]assembly.Report{}}
 	s.data = "sqlite://" + s.dir + "/data"
 	services := map[string]string{assembly.ServiceDatabase: s.data,
 		assembly.ServiceDocuments: "sqlite://" + s.dir,

@@ -45,22 +45,16 @@ type Surroundings struct {
 	Documents document.Store
 	// Tracer makes the spans of messages; nil: neither messages nor calls have spans.
 	Tracer trace.TracerProvider
-	// Watcher is called when orders become final and read models show changes; it may be nil.
-	Watcher Watcher
+	// Final is called with an order when the commit that made it final has just returned. Shown is called when
+	// the document of a read model shows a version, which was made in microseconds since 1970, or a newer one.
+	// Both must be quick, and may be nil.
+	Final func(order string)
+	Shown func(document string, version, occurredUnixUs int64)
 	// Mapped makes the tables of components by an ORM; nil in programs that have none.
 	Mapped Stores
 	// Process names this process among all of the shop, the same after a restart;
 	// empty means the unit's name, which is enough for one replica.
 	Process string
-}
-
-// Watcher observes orders and read models. Its methods must be quick.
-type Watcher interface {
-	// Final is called when the commit that made an order final has just returned.
-	Final(order string)
-	// Shown is called when a read model's document shows a version, which was made in
-	// microseconds since 1970, or a newer one.
-	Shown(document string, version, occurredUnixUs int64)
 }
 
 // Hosted is a unit of the shop that is joined and does not run yet.
@@ -112,13 +106,9 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 	return h.Hosted, refused
 }
 
-// book returns the book of orders, with the watcher.
+// book returns the book of orders, which is watched.
 func (h *host) book(db *database.DB) *orders.Book {
-	book := orders.NewBook(db, h.stores.Orders(db))
-	if h.around.Watcher != nil {
-		book.Watch(h.around.Watcher.Final)
-	}
-	return book
+	return orders.NewBook(db, h.stores.Orders(db)).Watch(h.around.Final)
 }
 
 // batches reports whether calls that come at the same time share a transaction. Only where the orders drive

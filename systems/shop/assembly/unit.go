@@ -222,7 +222,9 @@ var _ hosting.Served = (*Unit)(nil)
 
 // Open returns a unit of a design, with its databases and services open and its components joined. Background
 // work and requests log their errors to standard error.
-func Open(ctx context.Context, design architecture.Design, kind, instance string, place Place) (*Unit, error) {
+func Open(
+	ctx context.Context, design architecture.Design, kind, instance string, place Place,
+) (*Unit, error) {
 	u, err := newUnit(design, kind, instance, place)
 	if err != nil {
 		return nil, err
