@@ -168,25 +168,14 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-func TestDepth(t *testing.T) {
-	for text, want := range map[string]int{
-		``: 0, `1`: 0, `{}`: 1, `{"a":[1,{"b":2}]}`: 3, `["[[[["]`: 1, `["\"[[", "\\"]`: 1, `]]][`: 0, `[[[`: 3,
-	} {
-		if got := depth([]byte(text)); got != want {
-			t.Errorf("depth of %s = %d, want %d", text, got, want)
-		}
-	}
-}
-
-// TestTooDeep: the depth is checked before anything is decoded.
-func TestTooDeep(t *testing.T) {
-	request := httptest.NewRequest(http.MethodPost, "/orders",
-		strings.NewReader(strings.Repeat("[", maxDepth+1)))
+// TestDeepNesting: a body of the greatest size that is nothing but nested is refused as any other.
+func TestDeepNesting(t *testing.T) {
+	request := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(strings.Repeat("[", maxBody)))
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set(keyHeader, "key")
 	got := httptest.NewRecorder()
 	NewHandler(shop.Parts{}, nil, nil).ServeHTTP(got, request)
-	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "nested deeper than 8 levels") {
+	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "not what this resource takes") {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }

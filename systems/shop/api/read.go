@@ -21,10 +21,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-const (
-	maxBody  = 64 << 10 // bytes
-	maxDepth = 8        // of nested objects and arrays
-)
+// maxBody is in bytes. encoding/json limits how deep a body is nested.
+const maxBody = 64 << 10
 
 // readJSON reads the only JSON value of a body. Fields that the interface does not
 // have are refused: they are mistakes.
@@ -37,9 +35,6 @@ func readJSON(ctx context.Context, r *http.Request, into any) error {
 	}
 	if !utf8.Valid(text) { // the decoder would replace what is none
 		return rpc.Problemf(rpc.InvalidArgument, "the body is no UTF-8")
-	}
-	if depth(text) > maxDepth {
-		return rpc.Problemf(rpc.InvalidArgument, "the body is nested deeper than %d levels", maxDepth)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -64,28 +59,6 @@ func withoutPackage(err error) string {
 		return what + " cannot be a " + kind.Value
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
-}
-
-// depth returns how deep objects and arrays are nested in a text, JSON or not. It is
-// called before the decoder, which would follow any depth.
-func depth(text []byte) int {
-	deepest, now := 0, 0
-	inString := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			now++
-			deepest = max(deepest, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return deepest
 }
 
 // whole reads a whole number from 1, without a sign or leading zeros.
