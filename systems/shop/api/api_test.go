@@ -170,12 +170,14 @@ func TestHealth(t *testing.T) {
 
 // TestDeepNesting: a body of the greatest size that is nothing but nested is refused as any other.
 func TestDeepNesting(t *testing.T) {
-	request := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(strings.Repeat("[", maxBody)))
+	request := httptest.NewRequest(http.MethodPost, "/orders",
+		strings.NewReader(strings.Repeat("[", maxBody)))
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set(keyHeader, "key")
 	got := httptest.NewRecorder()
 	NewHandler(shop.Parts{}, nil, nil).ServeHTTP(got, request)
-	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "not what this resource takes") {
+	const want = "not what this resource takes"
+	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), want) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }

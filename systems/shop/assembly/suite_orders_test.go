@@ -108,8 +108,8 @@ func testKeyReused(t *testing.T, c *client) {
 	}
 }
 
-// expectRejected places an order that the shop refuses: on record with the reason,
-// and nothing was taken. A repeated key returns the same.
+// expectRejected places an order that the shop refuses: on record with the reason, with its prices if it came to
+// stock and account, and nothing was taken. A repeated key returns the same.
 func expectRejected(t *testing.T, c *client, kind rpc.Kind, customer int64, lines ...line) {
 	t.Helper()
 	key := c.key()
@@ -117,6 +117,9 @@ func expectRejected(t *testing.T, c *client, kind rpc.Kind, customer int64, line
 	if order.State != shop.StateRejected || order.Rejection == nil || order.Rejection.Type != api.TypeOf(kind) ||
 		order.Rejection.Detail == "" {
 		t.Fatalf("order = %+v (%+v), want rejected for %s", order, order.Rejection, kind)
+	}
+	if priced := kind == shop.OutOfStock || kind == shop.Declined; priced != (order.TotalCents > 0) {
+		t.Errorf("an order that was rejected for %s has a total of %d cents", kind, order.TotalCents)
 	}
 	if again := c.order(t, key, customer, lines...); again.OrderID != order.OrderID ||
 		again.State != order.State {

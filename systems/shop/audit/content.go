@@ -23,8 +23,7 @@ func (j *judge) checkContent() {
 	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
 		order := j.State.Orders[id]
 		j.checkRequest(order, asked[order.Key])
-		total, priced := j.checkLines(order)
-		j.checkReason(order, total, priced)
+		j.checkReason(order, j.checkLines(order))
 		j.checkVersion(order)
 		if order.State.Final() {
 			j.checkStepsOf(order)
@@ -108,17 +107,17 @@ func (j *judge) checkRequest(order *Order, r request) {
 }
 
 // checkLines compares the prices and names of an order's lines, and their sum, with the
-// catalog, and returns the sum. An order that was rejected before it was priced has no
+// catalog. It returns false for an order that was rejected before it was priced, which has no
 // prices and names.
-func (j *judge) checkLines(order *Order) (total int64, priced bool) {
-	lines := j.State.Lines[order.ID]
+func (j *judge) checkLines(order *Order) (priced bool) {
+	lines, total := j.State.Lines[order.ID], int64(0)
 	priced = order.State != shop.StateRejected || order.TotalCents != 0
 	for _, line := range lines {
 		priced = priced || line.Name != "" || line.PriceCents != 0
 		total += line.Quantity * line.PriceCents
 	}
 	if !priced {
-		return 0, false
+		return false
 	}
 	whose := "order " + order.ID
 	for _, line := range lines {
@@ -126,11 +125,11 @@ func (j *judge) checkLines(order *Order) (total int64, priced bool) {
 		j.checkPriceOf(order, line)
 	}
 	j.checkColumn(whose, "orders.total_cents", order.TotalCents, total)
-	return total, true
+	return true
 }
 
 // checkReason judges the reason of a rejection, and that no other order has one.
-func (j *judge) checkReason(order *Order, total int64, priced bool) {
+func (j *judge) checkReason(order *Order, priced bool) {
 	whose := "order " + order.ID
 	if order.State != shop.StateRejected {
 		if order.State.Final() {
@@ -139,7 +138,7 @@ func (j *judge) checkReason(order *Order, total int64, priced bool) {
 		}
 		return
 	}
-	reasons := j.reasons(order, total, priced)[rpc.Kind(order.Rejection.Kind)]
+	reasons := j.reasons(order, priced)[rpc.Kind(order.Rejection.Kind)]
 	if reasons == nil {
 		j.breach(13, "%s: orders.rejection_kind is %q, which does not reject this order", whose,
 			order.Rejection.Kind)
@@ -152,16 +151,12 @@ func (j *judge) checkReason(order *Order, total int64, priced bool) {
 }
 
 // reasons returns the possible reasons, by kind, for rejecting an order, in the words of the answer to its
-// customer.
-func (j *judge) reasons(order *Order, total int64, priced bool) map[rpc.Kind][]string {
-	const declined = "the balance of customer %d does not cover %d cents"
-	lines := j.State.Lines[order.ID]
-	found := map[rpc.Kind][]string{shop.Declined: {}}
-	if !priced { // only the reason itself has a total
-		_, _ = fmt.Sscanf(order.Rejection.Detail, declined, new(int64), &total)
-	}
-	if priced || j.mayCost(order, total) {
-		found[shop.Declined] = []string{fmt.Sprintf(declined, order.Customer, total)}
+// customer. Only an order with prices came to stock and accounts.
+func (j *judge) reasons(order *Order, priced bool) map[rpc.Kind][]string {
+	lines, found := j.State.Lines[order.ID], map[rpc.Kind][]string{}
+	if priced {
+		found[shop.Declined] = []string{fmt.Sprintf("the balance of customer %d does not cover %d cents",
+			order.Customer, order.TotalCents)}
 	}
 	if order.Customer > j.Seed.Customers {
 		found[shop.UnknownCustomer] = []string{fmt.Sprintf("there is no customer %d", order.Customer),
@@ -171,6 +166,9 @@ func (j *judge) reasons(order *Order, total int64, priced bool) map[rpc.Kind][]s
 		if line.Product > j.Seed.Products {
 			found[shop.UnknownProduct] = append(found[shop.UnknownProduct],
 				fmt.Sprintf("there is no product %d", line.Product))
+		}
+		if !priced {
+			continue
 		}
 		short := fmt.Sprintf("the shelf holds %d of the %d lines", held, len(lines))
 		if len(lines) == 1 {

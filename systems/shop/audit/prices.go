@@ -149,34 +149,6 @@ func (j *judge) checkPriceOf(order *Order, line Line) {
 	}
 }
 
-// mayCost reports whether an order that was never priced may have had a total: whether it is the sum of
-// possible costs of its lines. There may be very many such sums, so they are not listed.
-func (j *judge) mayCost(order *Order, total int64) bool {
-	var costs [][]int64   // possible costs of each line
-	var least, most int64 // possible costs of the lines that are not yet subtracted
-	rests := map[int64]bool{total: true}
-	for _, line := range j.State.Lines[order.ID] {
-		all := each(j.candidates(order, line.Product), func(p Price) int64 { return line.Quantity * p.Cents })
-		if len(all) == 0 {
-			return false
-		}
-		costs, least, most = append(costs, all), least+slices.Min(all), most+slices.Max(all)
-	}
-	for _, all := range costs {
-		least, most = least-slices.Min(all), most-slices.Max(all)
-		next := map[int64]bool{}
-		for rest := range rests {
-			for _, cost := range all {
-				if least <= rest-cost && rest-cost <= most {
-					next[rest-cost] = true
-				}
-			}
-		}
-		rests = next
-	}
-	return rests[0]
-}
-
 // checkPriceMessages compares the prices in an inbox with the prices on record: rule 10.
 func (j *judge) checkPriceMessages(consumer string, inbox Inbox) {
 	want := map[string]bool{}

@@ -60,10 +60,15 @@ type placing struct {
 // Place implements orders.Coordinator.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
 	p := &placing{order: order}
-	if _, err := c.place(ctx, p); err != nil {
-		return coordination.Refuse(ctx, c.book, order, err)
+	_, err := c.place(ctx, p)
+	if err == nil {
+		return p.placed, nil
 	}
-	return p.placed, nil
+	// After any other error a batch may still be writing p.
+	if _, refused := shop.Rejects(err); refused && p.placed != nil {
+		order = p.placed // with its prices
+	}
+	return coordination.Refuse(ctx, c.book, order, err)
 }
 
 // errRefused undoes the transaction of orders of which some are refused.
