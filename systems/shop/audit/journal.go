@@ -46,23 +46,17 @@ type row struct {
 	nothing bool // it has moved nothing
 }
 
-// rowsOf returns all rows of an order. Those of a reservation change together: the
-// first stands for them.
+// rowsOf returns the rows of an order whose journals are judged: those of its steps, and its own. The lines
+// of a reservation change together: the first stands for them.
 func (j *judge) rowsOf(id string) []row {
 	var all []row
-	for i, r := range j.State.Reservations[id] {
-		if i == 0 {
-			all = append(all, row{"reservation", r.State, r.Journal, r.Product == 0 && r.Quantity == 0})
-		} else if r.Journal != all[0].journal {
+	for i, r := range j.State.stepsOf(id) {
+		if i == 0 || r.what != "reservation" {
+			all = append(all, r)
+		} else if r.journal != all[0].journal {
 			j.breach(7, "order %s: the lines of its reservation were not moved together: %s, %s", id, all[0].journal,
-				r.Journal)
+				r.journal)
 		}
-	}
-	for _, r := range j.State.Payments[id] {
-		all = append(all, row{"payment", r.State, r.Journal, r.Customer == 0 && r.AmountCents == 0})
-	}
-	for _, r := range j.State.Shipments[id] {
-		all = append(all, row{"shipment", r.State, r.Journal, r.Recipient == ""})
 	}
 	if order := j.State.Orders[id]; order != nil {
 		all = append(all, row{what: record, state: string(order.State), journal: order.Journal})

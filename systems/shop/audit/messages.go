@@ -99,29 +99,16 @@ func (j *judge) caused(order *Order) (must, may []string) {
 // provoked returns the messages that the steps of a stuck order must have caused. The first word in the
 // journal of a step's row proves that the component has published one.
 func (j *judge) provoked(order string) (must []string) {
-	for _, r := range j.State.Reservations[order] {
-		must = append(must, provokedBy(r.Journal, "reserved", reserved, "released", refusedStock)...)
-	}
-	for _, p := range j.State.Payments[order] {
-		must = append(must, provokedBy(p.Journal, "captured", captured, "voided", refusedMoney)...)
-	}
-	for _, s := range j.State.Shipments[order] {
-		must = append(must, provokedBy(s.Journal, "shipped", shipped, "", "")...)
+	for _, r := range j.State.stepsOf(order) {
+		entries, err := readJournal(r.journal)
+		if err != nil || len(entries) == 0 {
+			continue // checkCourses notes it
+		}
+		if event := stepKinds[r.what].causes[entries[0].word]; event != "" {
+			must = append(must, event)
+		}
 	}
 	return must
-}
-
-// provokedBy returns the event of a row that begins with a step, or with its refusal.
-func provokedBy(journal, step, taken, refusal, refused string) []string {
-	entries, err := readJournal(journal)
-	switch {
-	case err != nil || len(entries) == 0: // checkCourses notes it
-	case entries[0].word == step:
-		return []string{taken}
-	case entries[0].word == refusal:
-		return []string{refused}
-	}
-	return nil
 }
 
 // refused returns the messages of an order that was rejected by the inventory, by the

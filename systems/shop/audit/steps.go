@@ -7,23 +7,53 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// The states of a step's row if its order is confirmed, cancelled or rejected. A rejected order may also have
-// no row, or the row of a cancelled one.
-const (
-	reservationDone, reservationUndone, reservationRejected = "committed", "restocked", "released"
-	paymentDone, paymentUndone, paymentRejected             = "captured", "refunded", "voided"
-	shipmentDone, shipmentUndone                            = "shipped", "recalled"
-)
+// stepKind describes the rows of one kind of step.
+type stepKind struct {
+	done, undone string // their state if the order is confirmed, or cancelled
+	// harmless are the states in which they have moved nothing, or what they moved is back: if the order is
+	// rejected or not on record.
+	harmless []string
+	// causes holds the event that a row has caused, by the first entry of its journal.
+	causes map[string]string
+}
+
+// stepKinds holds the kinds of steps, by the names of their rows.
+var stepKinds = map[string]stepKind{
+	"reservation": {"committed", "restocked", []string{"released", "restocked"},
+		map[string]string{"reserved": reserved, "released": refusedStock}},
+	"payment": {"captured", "refunded", []string{"voided", "refunded"},
+		map[string]string{"captured": captured, "voided": refusedMoney}},
+	"shipment": {"shipped", "recalled", []string{"recalled"}, map[string]string{"shipped": shipped}},
+}
+
+// stepsOf returns the rows of the steps of an order.
+func (s State) stepsOf(id string) (all []row) {
+	for _, r := range s.Reservations[id] {
+		all = append(all, row{"reservation", r.State, r.Journal, r.Product == 0 && r.Quantity == 0})
+	}
+	for _, r := range s.Payments[id] {
+		all = append(all, row{"payment", r.State, r.Journal, r.Customer == 0 && r.AmountCents == 0})
+	}
+	for _, r := range s.Shipments[id] {
+		all = append(all, row{"shipment", r.State, r.Journal, r.Recipient == ""})
+	}
+	return all
+}
 
 // checkOrders judges each order by itself: rules 2, 4, 5, 6, 7.
 func (j *judge) checkOrders() {
 	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
 		order := j.State.Orders[id]
 		j.checkDoubled(order)
-		if !j.open(order) {
+		if j.open(order) {
+			continue
+		}
+		for _, what := range slices.Sorted(maps.Keys(stepKinds)) {
+			j.checkStates(order, what)
+		}
+		if order.State != shop.StateRejected {
 			j.checkReservation(order)
 			j.checkPayment(order)
-			j.checkShipment(order)
 		}
 	}
 }
@@ -44,24 +74,28 @@ func (j *judge) checkDoubled(order *Order) {
 	}
 }
 
-// expect judges the state of one step of a final order: rule 7. rejected are the
-// states that a step of a rejected order may have.
-func (j *judge) expect(order *Order, step string, states []string, done, undone string, rejected ...string) {
-	allowed := rejected
+// checkStates judges the states of one kind of steps of a final order: rule 7.
+func (j *judge) checkStates(order *Order, what string) {
+	kind, found := stepKinds[what], false
+	allowed := kind.harmless
 	switch order.State {
 	case shop.StateConfirmed:
-		allowed = []string{done}
+		allowed = []string{kind.done}
 	case shop.StateCancelled:
-		allowed = []string{undone}
+		allowed = []string{kind.undone}
 	}
-	if len(states) == 0 && order.State != shop.StateRejected {
-		j.breach(7, "order %s is %s and has no %s", order.ID, order.State, step)
-	}
-	for _, state := range states {
-		if !slices.Contains(allowed, state) {
-			j.breach(7, "order %s is %s and its %s is %s", order.ID, order.State, step, state)
+	for _, r := range j.State.stepsOf(order.ID) {
+		if r.what != what {
+			continue
+		}
+		found = true
+		if !slices.Contains(allowed, r.state) {
+			j.breach(7, "order %s is %s and its %s is %s", order.ID, order.State, what, r.state)
 			return
 		}
+	}
+	if !found && order.State != shop.StateRejected {
+		j.breach(7, "order %s is %s and has no %s", order.ID, order.State, what)
 	}
 }
 
@@ -74,16 +108,9 @@ func each[R, V any](rows []R, of func(R) V) []V {
 	return all
 }
 
-// checkReservation compares the lines of an order with its reservation.
+// checkReservation compares the lines of an order with its reservation: rule 6.
 func (j *judge) checkReservation(order *Order) {
-	rows := j.State.Reservations[order.ID]
-	states := each(rows, func(r Line) string { return r.State })
-	j.expect(order, "reservation", states, reservationDone, reservationUndone, reservationRejected,
-		reservationUndone)
-	if order.State == shop.StateRejected {
-		return
-	}
-	want, got := quantities(j.State.Lines[order.ID]), quantities(rows)
+	want, got := quantities(j.State.Lines[order.ID]), quantities(j.State.Reservations[order.ID])
 	if !maps.Equal(want, got) {
 		j.breach(6, "order %s has lines %v and reservations %v (quantities by product)", order.ID, want, got)
 	}
@@ -97,14 +124,8 @@ func quantities(lines []Line) map[int64]int64 {
 	return sums
 }
 
-// checkPayment compares an order with its payment: rules 5 and 7.
+// checkPayment compares an order with its payment: rule 5.
 func (j *judge) checkPayment(order *Order) {
-	rows := j.State.Payments[order.ID]
-	states := each(rows, func(r Payment) string { return r.State })
-	j.expect(order, "payment", states, paymentDone, paymentUndone, paymentRejected, paymentUndone)
-	if order.State == shop.StateRejected {
-		return
-	}
 	total := int64(0)
 	for _, line := range j.State.Lines[order.ID] {
 		total += line.Quantity * line.PriceCents
@@ -112,7 +133,7 @@ func (j *judge) checkPayment(order *Order) {
 	if total != order.TotalCents {
 		j.breach(5, "order %s has a total of %d cents and lines of %d", order.ID, order.TotalCents, total)
 	}
-	for _, row := range rows {
+	for _, row := range j.State.Payments[order.ID] {
 		if row.AmountCents != order.TotalCents || row.Customer != order.Customer {
 			j.breach(5, "order %s of customer %d for %d cents was paid by %d with %d",
 				order.ID, order.Customer, order.TotalCents, row.Customer, row.AmountCents)
@@ -120,35 +141,22 @@ func (j *judge) checkPayment(order *Order) {
 	}
 }
 
-func (j *judge) checkShipment(order *Order) {
-	states := each(j.State.Shipments[order.ID], func(r Shipment) string { return r.State })
-	j.expect(order, "shipment", states, shipmentDone, shipmentUndone, shipmentUndone)
-}
-
 // checkOrphans finds steps of orders that are not on record: rule 7. One that was
 // undone or forbidden before it came does no harm.
 func (j *judge) checkOrphans() {
-	for _, id := range slices.Sorted(maps.Keys(j.State.Reservations)) {
-		for _, row := range j.State.Reservations[id] {
-			j.orphan(id, "reservation", row.State, reservationRejected, reservationUndone)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(j.State.Payments)) {
-		for _, row := range j.State.Payments[id] {
-			j.orphan(id, "payment", row.State, paymentRejected, paymentUndone)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(j.State.Shipments)) {
-		for _, row := range j.State.Shipments[id] {
-			j.orphan(id, "shipment", row.State, shipmentUndone)
+	for _, id := range j.ordersWithRows() {
+		for _, r := range j.State.stepsOf(id) {
+			if !slices.Contains(stepKinds[r.what].harmless, r.state) {
+				j.orphan(id, r.what, r.state)
+			}
 		}
 	}
 }
 
-func (j *judge) orphan(id, step, state string, harmless ...string) {
-	if j.State.Orders[id] != nil || slices.Contains(harmless, state) {
-		return
+// orphan notes something that belongs to an order, if the order is not on record.
+func (j *judge) orphan(id, what, state string) {
+	if j.State.Orders[id] == nil {
+		j.counts["orphans"]++
+		j.breach(7, "there is a %s that is %s for order %s, which is not on record", what, state, id)
 	}
-	j.counts["orphans"]++
-	j.breach(7, "there is a %s that is %s for order %s, which is not on record", step, state, id)
 }

@@ -11,7 +11,7 @@ func (j *judge) checkMoney() {
 	captured := map[int64]int64{}
 	for _, rows := range j.State.Payments {
 		for _, row := range rows {
-			if row.State == paymentDone {
+			if row.State == "captured" {
 				captured[row.Customer] += row.AmountCents
 			}
 		}
@@ -40,7 +40,7 @@ func (j *judge) checkStock() {
 			switch row.State {
 			case "reserved":
 				reserved[row.Product] += row.Quantity
-			case reservationDone:
+			case "committed":
 				sold[row.Product] += row.Quantity
 			}
 		}
