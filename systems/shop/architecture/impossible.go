@@ -32,7 +32,8 @@ func (d Design) impossible(turned map[string]string) []error {
 	}
 	refuse(d.Data == OwnSchemas && d.Database != postgres,
 		"data %s is one database with a schema per component, but %s: use data %s, or database %s",
-		OwnSchemas, withoutSchemas(d.Database), OwnDatabases, postgres)
+		OwnSchemas, map[string]string{sqlite: "a file of SQLite has none", mariadb: "to MariaDB a schema is a " +
+			"database"}[d.Database], OwnDatabases, postgres)
 	refuse(d.Views == FromDocuments && !d.OverBroker(),
 		"views %s are kept up to date by events, but coordination %s publishes none: use views %s, or "+
 			"coordination %s or %s",
@@ -77,17 +78,6 @@ func (d Design) refuseTwoPhase(refuse func(when bool, format string, args ...any
 			"coordination %s with database %s cannot have replicas of %s, as a prepared transaction belongs to its "+
 				"connection: use database %s", TwoPhase, mariadb, unit.Name, postgres)
 	}
-}
-
-// withoutSchemas returns why a database cannot hold several schemas.
-func withoutSchemas(database string) string {
-	switch database {
-	case sqlite:
-		return "a file of SQLite has none"
-	case mariadb:
-		return "to MariaDB a schema is a database"
-	}
-	return database + " has none"
 }
 
 // Alone reports whether all components are in one process: no call leaves it.

@@ -206,11 +206,10 @@ func Differences(from, to lab.Variant) []lab.KnobChange {
 		return nil
 	}
 	align(start, end, before, after, func(binding string) string { return binding })
-	found := changes(start, end)
-	for i := len(found) - 1; i > 0; i-- {
-		if found[i].Knob == found[i-1].Knob { // two steps, over a value in between
-			found[i-1].To = found[i].To
-			found = slices.Delete(found, i, i+1)
+	var found []lab.KnobChange
+	for _, k := range knobs() {
+		if start[k.Name] != end[k.Name] {
+			found = append(found, lab.KnobChange{Knob: k.Name, From: start[k.Name], To: end[k.Name]})
 		}
 	}
 	if len(found) > 0 {
