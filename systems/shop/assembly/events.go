@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -142,41 +143,25 @@ func (h *host) listen() {
 		return
 	}
 	views := h.design.Views == architecture.FromDocuments
-	for _, c := range []struct {
-		name  string
-		react func(db *database.DB, sender reacting.Sender) event.Handler
-	}{
-		{shop.ComponentInventory, func(db *database.DB, sender reacting.Sender) event.Handler {
-			return react.inventory(db, h.stock, sender, views)
-		}},
-		{shop.ComponentPayments, func(db *database.DB, sender reacting.Sender) event.Handler {
-			return react.payments(db, h.accounts, sender)
-		}},
-		{shop.ComponentShipping, func(db *database.DB, sender reacting.Sender) event.Handler {
-			return react.shipping(db, h.parcels, sender)
-		}},
-		{shop.ComponentOrders, func(db *database.DB, sender reacting.Sender) event.Handler {
-			return react.orders(db, h.book(db), sender, h.replica(db).Keep) // without a replica no price comes
-		}},
-	} {
-		if h.Hosts(c.name) {
-			db := h.around.Database(c.name)
-			h.subscribe(c.name, db, c.react(db, h.sender(db)))
+	for _, component := range h.unit.Components {
+		var db *database.DB // none of read models
+		if slices.Contains(shop.Components(), component) {
+			db = h.around.Database(component)
 		}
-	}
-	if views {
-		h.keepViews()
-	}
-}
-
-// keepViews keeps the read models of this unit up to date.
-func (h *host) keepViews() {
-	documents, shown := h.around.Documents, h.around.Shown
-	if h.Hosts(shop.ComponentOrderViews) {
-		h.subscribe(shop.ComponentOrderViews, nil, orderviews.FromDocuments(documents, shown).Apply)
-	}
-	if h.Hosts(shop.ComponentStockViews) {
-		h.subscribe(shop.ComponentStockViews, nil, stockviews.FromDocuments(documents, shown).Apply)
+		switch component {
+		case shop.ComponentInventory:
+			h.subscribe(component, db, react.inventory(db, h.stock, h.sender(db), views))
+		case shop.ComponentPayments:
+			h.subscribe(component, db, react.payments(db, h.accounts, h.sender(db)))
+		case shop.ComponentShipping:
+			h.subscribe(component, db, react.shipping(db, h.parcels, h.sender(db)))
+		case shop.ComponentOrders: // without a replica no price comes
+			h.subscribe(component, db, react.orders(db, h.book(db), h.sender(db), h.replica(db).Keep))
+		case shop.ComponentOrderViews:
+			h.subscribe(component, db, orderviews.FromDocuments(h.around.Documents, h.around.Shown).Apply)
+		case shop.ComponentStockViews:
+			h.subscribe(component, db, stockviews.FromDocuments(h.around.Documents, h.around.Shown).Apply)
+		}
 	}
 }
 

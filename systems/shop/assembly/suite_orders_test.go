@@ -108,8 +108,8 @@ func testKeyReused(t *testing.T, c *client) {
 	}
 }
 
-// expectRejected places an order that the shop refuses: on record with the reason, with its prices if it came to
-// stock and account, and nothing was taken. A repeated key returns the same.
+// expectRejected places an order that the shop refuses: on record with the reason, with its prices if it came
+// to stock and account, and nothing was taken. A repeated key returns the same.
 func expectRejected(t *testing.T, c *client, kind rpc.Kind, customer int64, lines ...line) {
 	t.Helper()
 	key := c.key()
