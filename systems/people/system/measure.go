@@ -78,7 +78,8 @@ func (s System) Measure(
 		hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 
-// measure adds the usage of a part, if the variant has it.
+// measure adds the usage of a part, if the variant has it. A figure that was not measured for one of its units
+// is left out.
 func (p part) measure(values map[string]float64, metered lab.Metered) {
 	own := slices.DeleteFunc(slices.Clone(metered.Units), func(u lab.UnitUsage) bool {
 		role := u.Unit.Role
@@ -91,11 +92,17 @@ func (p part) measure(values map[string]float64, metered lab.Metered) {
 		return
 	}
 	var cpu, memory float64
+	missing := map[string]bool{}
 	for _, u := range own {
 		cpu, memory = cpu+u.CPUSeconds, memory+float64(u.MeanMemoryBytes)
+		for figure := range u.Unavailable {
+			missing[figure] = true
+		}
 	}
-	values["memory"+p.suffix] = memory
-	if processors := processors(own); processors > 0 {
+	if !missing["mean_memory_bytes"] {
+		values["memory"+p.suffix] = memory
+	}
+	if processors := processors(own); processors > 0 && !missing["cpu_seconds"] {
 		values["cpu_share"+p.suffix] = cpu / metered.WindowSeconds / float64(processors)
 	}
 }

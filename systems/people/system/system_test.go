@@ -333,6 +333,18 @@ func TestUsageOfEachPartOfTheSystem(t *testing.T) {
 			t.Errorf("%s is known: %v, and the processors of a host are not", name, is)
 		}
 	}
+	for i := range metered.Units {
+		if metered.Units[i].Unit.Role == "database" {
+			metered.Units[i].Unavailable = map[string]string{"cpu_seconds": "planted", "mean_memory_bytes": "planted"}
+		}
+	}
+	got = measure(point(map[string]float64{lab.FactorUsers: 2}))
+	for name, known := range map[string]bool{"memory": false, "memory_front": false, "memory_services": true,
+		"memory_database": false, "cpu_share_front": false, "cpu_share_database": false} {
+		if _, is := got[name]; is != known {
+			t.Errorf("%s is known: %v, and the usage of the database was not measured", name, is)
+		}
+	}
 	if got := measure(point(map[string]float64{Records: 2})); got["goodput"] != 0.5 {
 		t.Errorf("goodput of a counted load is %g, want right answers per metered second", got["goodput"])
 	}
