@@ -78,8 +78,8 @@ func (s System) Measure(
 		hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 
-// measure adds the usage of a part, if the variant has it. A figure that was not measured for one of its units
-// is left out.
+// measure adds the usage of a part, if the variant has it. A figure that was not measured for one of its
+// units is left out.
 func (p part) measure(values map[string]float64, metered lab.Metered) {
 	own := slices.DeleteFunc(slices.Clone(metered.Units), func(u lab.UnitUsage) bool {
 		role := u.Unit.Role

@@ -53,14 +53,23 @@ func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.Q
 
 // GetProduct implements shop.Catalog.
 func (c *Catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (*shoppb.Product, error) {
-	product, found, err := c.tables.Product(ctx, in.GetProductId())
+	product, err := c.product(ctx, in.GetProductId())
 	if err != nil {
 		return nil, fmt.Errorf("get product %d: %w", in.GetProductId(), err)
 	}
-	if !found {
-		return nil, shop.NoProduct(in.GetProductId())
-	}
 	return product.message(), nil
+}
+
+// product returns a product, or UnknownProduct.
+func (c *Catalog) product(ctx context.Context, id int64) (Product, error) {
+	rows, err := c.tables.Products(ctx, []int64{id})
+	if err != nil {
+		return Product{}, err
+	}
+	if len(rows) == 0 {
+		return Product{}, shop.NoProduct(id)
+	}
+	return rows[0], nil
 }
 
 // ListProducts implements shop.Catalog.

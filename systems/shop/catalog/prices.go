@@ -38,13 +38,11 @@ func (c *Catalog) reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shop
 	if err != nil {
 		return nil, fmt.Errorf("reprice product %d: %w", id, err)
 	}
-	product, found, err := c.tables.Product(ctx, id)
+	product, err := c.product(ctx, id)
 	price := &shoppb.Price{ProductId: id, PriceCents: product.PriceCents, Version: product.Version}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reprice product %d: %w", id, err)
-	case !found:
-		return nil, shop.NoProduct(id)
 	case changed == 0 && product.PriceCents != cents:
 		return nil, c.db.Contended("the price has changed since it was compared")
 	case changed == 0:

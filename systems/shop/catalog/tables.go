@@ -12,8 +12,6 @@ import (
 type Tables interface {
 	// Products returns products. Unknown ones are left out.
 	Products(ctx context.Context, ids []int64) ([]Product, error)
-	// Product returns a product, and whether it is known.
-	Product(ctx context.Context, id int64) (product Product, found bool, err error)
 	// Beyond returns the first products, in the order of their names, that are after a name and a product and
 	// before a text.
 	Beyond(ctx context.Context, name string, product int64, before string, limit int) ([]Product, error)
@@ -62,13 +60,6 @@ func (t bySQL) Products(ctx context.Context, ids []int64) ([]Product, error) {
 	found := make([]Product, 0, len(ids))
 	err := database.EachOf(ctx, t.db, scanInto(&found), t.quotes, ids)
 	return found, err
-}
-
-func (t bySQL) Product(ctx context.Context, id int64) (product Product, found bool, err error) {
-	product.ProductID = id
-	found, err = t.db.One(ctx, []any{&product.Name, &product.PriceCents, &product.Version},
-		"SELECT name, price_cents, version FROM products WHERE product_id = ?", id)
-	return product, found, err
 }
 
 func (t bySQL) Beyond(

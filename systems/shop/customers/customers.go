@@ -22,14 +22,14 @@ func New(table Table) *Customers { return &Customers{table} }
 func (c *Customers) GetCustomer(
 	ctx context.Context, in *shoppb.GetCustomerRequest,
 ) (*shoppb.Customer, error) {
-	customer, found, err := c.table.Customer(ctx, in.GetCustomerId())
+	rows, err := c.table.Customers(ctx, []int64{in.GetCustomerId()})
 	if err != nil {
 		return nil, fmt.Errorf("get customer %d: %w", in.GetCustomerId(), err)
 	}
-	if !found {
+	if len(rows) == 0 {
 		return nil, shop.NoCustomer(in.GetCustomerId())
 	}
-	return customer.message(), nil
+	return rows[0].message(), nil
 }
 
 // GetCustomers implements shop.Customers.

@@ -10,9 +10,7 @@ import (
 
 // Table is the table of the customers. BySQL implements it in SQL, package mapped by an ORM.
 type Table interface {
-	// Customer returns a customer, and whether it is known.
-	Customer(ctx context.Context, id int64) (customer Customer, found bool, err error)
-	// Customers returns several. Unknown ones are left out.
+	// Customers returns customers. Unknown ones are left out.
 	Customers(ctx context.Context, ids []int64) ([]Customer, error)
 }
 
@@ -39,13 +37,6 @@ type bySQL struct {
 func BySQL(db *database.DB) Table {
 	return bySQL{db, database.TextsIn(shop.MaxPageSize,
 		"SELECT customer_id, name, email, address FROM customers WHERE customer_id IN", "")}
-}
-
-func (t bySQL) Customer(ctx context.Context, id int64) (customer Customer, found bool, err error) {
-	customer.CustomerID = id
-	found, err = t.db.One(ctx, []any{&customer.Name, &customer.Email, &customer.Address},
-		"SELECT name, email, address FROM customers WHERE customer_id = ?", id)
-	return customer, found, err
 }
 
 func (t bySQL) Customers(ctx context.Context, ids []int64) ([]Customer, error) {

@@ -18,11 +18,6 @@ func (t products) Products(ctx context.Context, ids []int64) (rows []catalog.Pro
 	return rows, err
 }
 
-func (t products) Product(ctx context.Context, id int64) (product catalog.Product, known bool, err error) {
-	known, err = found(t.read(ctx).Take(&product, "product_id = ?", id).Error)
-	return product, known, err
-}
-
 func (t products) Beyond(
 	ctx context.Context, name string, product int64, before string, limit int,
 ) (rows []catalog.Product, err error) {
@@ -45,11 +40,6 @@ func (t products) Note(ctx context.Context, price catalog.Price) error {
 
 // buyers implements customers.Table.
 type buyers struct{ store }
-
-func (t buyers) Customer(ctx context.Context, id int64) (customer customers.Customer, known bool, err error) {
-	known, err = found(t.read(ctx).Take(&customer, "customer_id = ?", id).Error)
-	return customer, known, err
-}
 
 func (t buyers) Customers(ctx context.Context, ids []int64) (rows []customers.Customer, err error) {
 	err = among(t.read(ctx), "customer_id", ids, &rows)

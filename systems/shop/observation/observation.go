@@ -32,23 +32,17 @@ const (
 	shown = "shown" // document, version, moment of the change, moment of its showing
 )
 
-const (
-	// writeEvery is the pause between two writes of notes to the file.
-	writeEvery = 200 * time.Millisecond
-	// enough is the number of bytes of notes that wakes the writer before writeEvery is over.
-	enough = 64 << 10
-)
+// writeEvery is the pause between two writes of notes to the file.
+const writeEvery = 200 * time.Millisecond
 
 // Log is the file of one unit. Its methods may be called from several goroutines.
 type Log struct {
-	file   *os.File
-	full   chan struct{}
-	stop   chan struct{}
-	ended  chan error
-	mu     sync.Mutex
-	notes  []byte
-	unused []byte     // of the notes written before; becomes notes again
-	writer sync.Mutex // held during a write
+	file    *os.File
+	stop    chan struct{}
+	ended   chan error
+	writing sync.Mutex
+	mu      sync.Mutex
+	notes   []byte // that are not written yet
 }
 
 // File returns the file of a unit in its folder.
@@ -61,8 +55,7 @@ func Open(dir, unit string) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the observations of unit %s: %w", unit, err)
 	}
-	l := &Log{file: file, full: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan error, 1)}
-	l.notes, l.unused = make([]byte, 0, 2*enough), make([]byte, 0, 2*enough)
+	l := &Log{file: file, stop: make(chan struct{}), ended: make(chan error, 1)}
 	if size, err := file.Seek(0, io.SeekEnd); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the observations of unit %s: %w", unit, err), file.Close())
 	} else if size > 0 {
@@ -74,37 +67,24 @@ func Open(dir, unit string) (*Log, error) {
 
 // Final notes that a commit has just made an order final.
 func (l *Log) Final(order string) {
-	now := time.Now().UnixNano()
-	l.mu.Lock()
-	line := append(append(append(l.notes, final...), ' '), order...)
-	l.end(appendNumber(line, now))
+	l.note(final, order, time.Now().UnixNano())
 }
 
 // Shown notes that a document of a read model now shows a version, or a later one.
 // occurredUnixUs is when that version was made, in microseconds since 1970.
 func (l *Log) Shown(document string, version, occurredUnixUs int64) {
-	now := time.Now().UnixNano()
+	l.note(shown, document, version, 1000*occurredUnixUs, time.Now().UnixNano())
+}
+
+// note adds a line.
+func (l *Log) note(kind, of string, numbers ...int64) {
 	l.mu.Lock()
-	line := append(append(append(l.notes, shown...), ' '), document...)
-	l.end(appendNumber(appendNumber(appendNumber(line, version), 1000*occurredUnixUs), now))
-}
-
-func appendNumber(line []byte, n int64) []byte {
-	return strconv.AppendInt(append(line, ' '), n, 10)
-}
-
-// end ends a line and gives the lock back. It wakes the writer if there is much to write.
-func (l *Log) end(line []byte) {
-	l.notes = append(line, '\n')
-	much := len(l.notes) >= enough
-	l.mu.Unlock()
-	if !much {
-		return
+	defer l.mu.Unlock()
+	l.notes = append(append(append(l.notes, kind...), ' '), of...)
+	for _, n := range numbers {
+		l.notes = strconv.AppendInt(append(l.notes, ' '), n, 10)
 	}
-	select {
-	case l.full <- struct{}{}:
-	default: // it has been woken
-	}
+	l.notes = append(l.notes, '\n')
 }
 
 // keepWriting writes notes until the log is closed, and then the last ones.
@@ -115,7 +95,6 @@ func (l *Log) keepWriting() error {
 	for {
 		select {
 		case <-tick.C:
-		case <-l.full:
 		case <-l.stop:
 			return errors.Join(failed, l.Flush())
 		}
@@ -127,19 +106,16 @@ func (l *Log) keepWriting() error {
 
 // Flush writes the notes so far. Others may be added meanwhile.
 func (l *Log) Flush() error {
-	l.writer.Lock()
-	defer l.writer.Unlock()
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	l.mu.Lock()
 	notes := l.notes
-	l.notes, l.unused = l.unused, nil
+	l.notes = make([]byte, 0, len(notes)) // about as many will come
 	l.mu.Unlock()
-	var err error
-	if len(notes) > 0 {
-		_, err = l.file.Write(notes)
+	if len(notes) == 0 {
+		return nil
 	}
-	l.mu.Lock()
-	l.unused = notes[:0]
-	l.mu.Unlock()
+	_, err := l.file.Write(notes)
 	return err
 }
 

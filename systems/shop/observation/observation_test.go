@@ -44,7 +44,7 @@ func TestNotesOfAllUnitsComeTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for worker := range 4 {
 		all.Go(func() {
-			for n := range 5000 { // more than is written at once
+			for n := range 5000 {
 				one.Final(strings.Repeat("o", 30) + string(rune('a'+worker)) + string(rune('0'+n%10)))
 			}
 		})
