@@ -6,6 +6,7 @@
 package coordination
 
 import (
+	"cmp"
 	"context"
 
 	"google.golang.org/protobuf/proto"
@@ -64,9 +65,9 @@ func About(orders []*shoppb.Order) Known {
 	return k
 }
 
-// Price returns a copy of an order with names, prices and total, and its customer. It fails with
+// price returns a copy of an order with names, prices and total, and its customer. It fails with
 // UnknownCustomer or UnknownProduct.
-func (k Known) Price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, error) {
+func (k Known) price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, error) {
 	customer := k.Customers[order.GetCustomerId()]
 	if customer == nil {
 		return nil, nil, shop.NoCustomer(order.GetCustomerId())
@@ -99,16 +100,32 @@ func Advanced(order *shoppb.Order, state shop.State, reason *shoppb.Rejection) *
 	return next
 }
 
-// LookUp looks up the customer and the products of an order, and returns the order with its prices, and its
-// customer.
-func LookUp(
-	ctx context.Context, reference Reference, order *shoppb.Order,
-) (*shoppb.Order, *shoppb.Customer, error) {
-	known, err := reference.Of(ctx, []*shoppb.Order{order})
-	if err != nil {
-		return nil, nil, err
+// Placing is an order that is being placed.
+type Placing struct {
+	Order *shoppb.Order // as it was asked for
+	// Priced is a copy of the order with its prices, and Customer its customer, once they are looked up.
+	Priced   *shoppb.Order
+	Customer *shoppb.Customer
+	Err      error // why it cannot be placed: UnknownCustomer or UnknownProduct after LookUp
+}
+
+// GetOrderId implements steps.OfOrder.
+func (p *Placing) GetOrderId() string { return p.Order.GetOrderId() }
+
+// LookUp looks up the customers and products of orders.
+func LookUp(ctx context.Context, reference Reference, all ...*Placing) error {
+	wanted := make([]*shoppb.Order, len(all))
+	for i, p := range all {
+		wanted[i] = p.Order
 	}
-	return known.Price(order)
+	known, err := reference.Of(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		p.Priced, p.Customer, p.Err = known.price(p.Order)
+	}
+	return nil
 }
 
 // OnRecord returns an order as it is on record, which includes its prices, and its customer.
@@ -119,8 +136,9 @@ func OnRecord(
 	if err != nil {
 		return nil, nil, err
 	}
-	_, customer, err := LookUp(ctx, reference, order)
-	return order, customer, err
+	p := &Placing{Order: order}
+	err = LookUp(ctx, reference, p)
+	return order, p.Customer, cmp.Or(err, p.Err)
 }
 
 // Refuse records a new order that err, a rule of the shop, rejects. It returns any other error.

@@ -44,13 +44,15 @@ func New(
 ) *reacting.Coordinator {
 	all := newSagas(db)
 	return reacting.NewCoordinator(db, book, sender, reference, batch, reacting.Saga{
-		Begin: func(ctx context.Context, taken []reacting.Taken) (published []events.Event, err error) {
+		Begin: func(
+			ctx context.Context, taken []*coordination.Placing,
+		) (published []events.Event, err error) {
 			begun := make([]string, len(taken))
-			for i, t := range taken {
-				placed := t.Placed()
-				begun[i] = t.Order.GetOrderId()
-				published = append(published, placed, &shoppb.ReserveStock{Order: t.Order, Recipient: placed.Recipient,
-					Address: placed.Address})
+			for i, p := range taken {
+				placed := reacting.Placed(p)
+				begun[i] = p.GetOrderId()
+				published = append(published, placed, &shoppb.ReserveStock{Order: p.Priced,
+					Recipient: placed.Recipient, Address: placed.Address})
 			}
 			return published, all.begin(ctx, begun)
 		},

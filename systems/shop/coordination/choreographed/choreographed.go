@@ -39,10 +39,10 @@ func New(
 	db *database.DB, book *orders.Book, sender reacting.Sender, reference coordination.Reference, batch bool,
 ) *reacting.Coordinator {
 	return reacting.NewCoordinator(db, book, sender, reference, batch, reacting.Saga{
-		Begin: func(_ context.Context, all []reacting.Taken) ([]events.Event, error) {
+		Begin: func(_ context.Context, all []*coordination.Placing) ([]events.Event, error) {
 			published := make([]events.Event, len(all))
-			for i, taken := range all {
-				published[i] = taken.Placed()
+			for i, p := range all {
+				published[i] = reacting.Placed(p)
 			}
 			return published, nil
 		},

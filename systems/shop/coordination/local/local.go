@@ -31,6 +31,8 @@ type Components struct {
 	Recall, Restock, Refund steps.Ask[*shoppb.StepRequest]
 }
 
+type placing = coordination.Placing
+
 // Coordinator implements orders.Coordinator.
 type Coordinator struct {
 	db         *database.DB
@@ -49,24 +51,16 @@ func New(db *database.DB, book *orders.Book, components Components, batch bool) 
 	return c
 }
 
-// placing is an order that is being placed.
-type placing struct {
-	order    *shoppb.Order
-	customer *shoppb.Customer
-	placed   *shoppb.Order // the result
-	err      error         // or why there is none
-}
-
 // Place implements orders.Coordinator.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	p := &placing{order: order}
+	p := &placing{Order: order}
 	_, err := c.place(ctx, p)
 	if err == nil {
-		return p.placed, nil
+		return p.Priced, nil
 	}
 	// After any other error a batch may still be writing p.
-	if _, refused := shop.Rejects(err); refused && p.placed != nil {
-		order = p.placed // with its prices
+	if _, refused := shop.Rejects(err); refused && p.Priced != nil {
+		order = p.Priced
 	}
 	return coordination.Refuse(ctx, c.book, order, err)
 }
@@ -82,7 +76,7 @@ var errRefused = errors.New("an order is refused")
 func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Outcome, error) {
 	left := all
 	refused := func(p *placing) bool {
-		return p.err != nil && (len(left) == 1 || !errors.Is(p.err, orders.ErrKeyTaken))
+		return p.Err != nil && (len(left) == 1 || !errors.Is(p.Err, orders.ErrKeyTaken))
 	}
 	for len(left) > 0 {
 		err := c.db.Do(ctx, func(ctx context.Context) error { return c.carryOut(ctx, left, refused) })
@@ -96,8 +90,8 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 	}
 	outcomes := make([]steps.Outcome, len(all))
 	for i, p := range all {
-		outcomes[i].Err = p.err
-		if len(all) > 1 && p.err != nil && !errors.Is(p.err, orders.ErrKeyTaken) {
+		outcomes[i].Err = p.Err
+		if len(all) > 1 && p.Err != nil && !errors.Is(p.Err, orders.ErrKeyTaken) {
 			outcomes[i].Err = batching.ErrAlone
 		}
 	}
@@ -130,42 +124,37 @@ func (c *Coordinator) carryOut(ctx context.Context, all []*placing, refused func
 
 // take takes a step for the orders without an error, and notes their errors.
 func take[Q any](ctx context.Context, all []*placing, step steps.Step[Q], asks func(*placing) Q) error {
-	going := slices.DeleteFunc(slices.Clone(all), func(p *placing) bool { return p.err != nil })
+	going := slices.DeleteFunc(slices.Clone(all), func(p *placing) bool { return p.Err != nil })
 	asked := make([]Q, len(going))
 	for i, p := range going {
 		asked[i] = asks(p)
 	}
 	outcomes, err := step(ctx, asked)
 	for i, outcome := range outcomes {
-		going[i].err = outcome.Err
+		going[i].Err = outcome.Err
 	}
 	return err
 }
 
 // placed returns a function that makes the request for a placing from its priced order.
 func placed[Q any](asks func(*shoppb.Order) Q) func(*placing) Q {
-	return func(p *placing) Q { return asks(p.placed) }
+	return func(p *placing) Q { return asks(p.Priced) }
 }
 
 func beginning(order *shoppb.Order) orders.Beginning { return orders.Beginning{Order: order} }
 
 func shipment(p *placing) *shoppb.ShipRequest {
-	return coordination.Shipment(p.placed, p.customer)
+	return coordination.Shipment(p.Priced, p.Customer)
 }
 
-// lookUp looks up the customers and products of orders, and prices them.
+// lookUp looks up the customers and products of orders, which are confirmed if all goes well.
 func (c *Coordinator) lookUp(ctx context.Context, all []*placing) error {
-	wanted := make([]*shoppb.Order, len(all))
-	for i, p := range all {
-		wanted[i] = p.order
-	}
-	known, err := c.components.Of(ctx, wanted)
-	if err != nil {
+	if err := coordination.LookUp(ctx, c.components, all...); err != nil {
 		return err
 	}
 	for _, p := range all {
-		if p.placed, p.customer, p.err = known.Price(p.order); p.err == nil {
-			p.placed.State = string(shop.StateConfirmed)
+		if p.Err == nil {
+			p.Priced.State = string(shop.StateConfirmed)
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ type Coordinator struct {
 	book       *orders.Book
 	reference  coordination.Reference
 	components shop.Parts
-	lookUp     steps.Ask[*wanted]
+	lookUp     steps.Ask[*coordination.Placing]
 	begin      steps.Ask[orders.Beginning]
 	arrive     steps.Ask[orders.Underway]
 	now        func() time.Time
@@ -56,26 +56,16 @@ func New(
 	return c
 }
 
-// wanted is a new order, and the results of looking up its customer and products.
-type wanted struct {
-	*shoppb.Order
-	priced   *shoppb.Order
-	customer *shoppb.Customer
-}
-
 // lookUpAll looks up the customers and products of a batch of orders.
-func (c *Coordinator) lookUpAll(ctx context.Context, all []*wanted) ([]steps.Outcome, error) {
-	placed := make([]*shoppb.Order, len(all))
-	for i, w := range all {
-		placed[i] = w.Order
-	}
-	known, err := c.reference.Of(ctx, placed)
-	if err != nil {
+func (c *Coordinator) lookUpAll(
+	ctx context.Context, all []*coordination.Placing,
+) ([]steps.Outcome, error) {
+	if err := coordination.LookUp(ctx, c.reference, all...); err != nil {
 		return nil, err
 	}
 	outcomes := make([]steps.Outcome, len(all))
-	for i, w := range all {
-		w.priced, w.customer, outcomes[i].Err = known.Price(w.Order)
+	for i, p := range all {
+		outcomes[i].Err = p.Err
 	}
 	return outcomes, nil
 }
@@ -86,18 +76,18 @@ func (c *Coordinator) lease() int64 { return c.now().Add(orders.Lease).UnixMicro
 // Place implements orders.Coordinator. Once the order is on record its saga goes
 // on even if the caller gives up.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	w := &wanted{Order: order}
-	if _, err := c.lookUp(ctx, w); err != nil {
+	p := &coordination.Placing{Order: order}
+	if _, err := c.lookUp(ctx, p); err != nil {
 		return coordination.Refuse(ctx, c.book, order, err)
 	}
-	begun := orders.Beginning{Order: w.priced, Lease: c.lease()}
+	begun := orders.Beginning{Order: p.Priced, Lease: c.lease()}
 	if _, err := c.begin(ctx, begun); err != nil {
 		return nil, err
 	}
 	saga := orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: begun.Lease}
 	ctx, stop := saga.Within(context.WithoutCancel(ctx))
 	defer stop()
-	return c.forward(ctx, saga, w.priced, w.customer)
+	return c.forward(ctx, saga, p.Priced, p.Customer)
 }
 
 // forward takes all steps and confirms the order, or compensates them and rejects it

@@ -160,19 +160,19 @@ func (w *world) check(t *testing.T, sold int64, paid int64, shipments int64) {
 // an error for its own order only.
 func TestOrdersAreLookedUpTogether(t *testing.T) {
 	w := newWorld(t)
-	lookUp := func(orders ...*wanted) []steps.Outcome {
+	lookUp := func(orders ...*coordination.Placing) []steps.Outcome {
 		outcomes, err := w.saga.lookUpAll(t.Context(), orders)
 		testset.Must(t, err)
 		return outcomes
 	}
-	order := func(customer int64, products ...int64) *wanted {
+	order := func(customer int64, products ...int64) *coordination.Placing {
 		lines := make([]*shoppb.OrderLine, len(products))
 		for i, product := range products {
 			lines[i] = &shoppb.OrderLine{ProductId: product, Quantity: 2}
 		}
-		return &wanted{Order: &shoppb.Order{CustomerId: customer, Lines: lines}}
+		return &coordination.Placing{Order: &shoppb.Order{CustomerId: customer, Lines: lines}}
 	}
-	known := []*wanted{order(1, 1, 2), order(2, 2), order(9, 1)}
+	known := []*coordination.Placing{order(1, 1, 2), order(2, 2), order(9, 1)}
 	outcomes := lookUp(known...)
 	if want := []string{"GetCustomers", "Quote"}; !slices.Equal(w.log, want) {
 		t.Errorf("calls %v, want %v", w.log, want)
@@ -181,19 +181,19 @@ func TestOrdersAreLookedUpTogether(t *testing.T) {
 		t.Errorf("outcomes %v", outcomes)
 	}
 	for _, k := range known[:2] {
-		if k.customer.GetName() != seed().Customer(k.GetCustomerId()).Name {
-			t.Errorf("the customer is %v", k.customer)
+		if k.Customer.GetName() != seed().Customer(k.Order.GetCustomerId()).Name {
+			t.Errorf("the customer is %v", k.Customer)
 		}
 		total := int64(0)
-		for i, line := range k.GetLines() {
+		for i, line := range k.Order.GetLines() {
 			product := seed().Product(line.GetProductId())
-			if k.priced.GetLines()[i].GetName() != product.Name {
-				t.Errorf("product %d is %v", line.GetProductId(), k.priced.GetLines()[i])
+			if k.Priced.GetLines()[i].GetName() != product.Name {
+				t.Errorf("product %d is %v", line.GetProductId(), k.Priced.GetLines()[i])
 			}
 			total += 2 * product.PriceCents
 		}
-		if k.priced.GetTotalCents() != total || k.GetTotalCents() != 0 {
-			t.Errorf("priced %v, want a copy with a total of %d", k.priced, total)
+		if k.Priced.GetTotalCents() != total || k.Order.GetTotalCents() != 0 {
+			t.Errorf("priced %v, want a copy with a total of %d", k.Priced, total)
 		}
 	}
 	outcomes = lookUp(order(1, 1, 4), order(1, 3))

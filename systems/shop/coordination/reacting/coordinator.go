@@ -21,27 +21,21 @@ type Coordinator struct {
 	reference coordination.Reference
 	sender    Sender
 	saga      Saga
-	place     steps.Ask[*placing]
+	place     steps.Ask[*coordination.Placing]
 }
 
 // Saga makes the events that carry new and cancelled orders on, in the transaction that the
 // context carries.
 type Saga struct {
-	// Begin begins the sagas of orders that were just recorded.
-	Begin func(ctx context.Context, all []Taken) ([]events.Event, error)
+	// Begin begins the sagas of orders that were just recorded as pending.
+	Begin func(ctx context.Context, all []*coordination.Placing) ([]events.Event, error)
 	// Undo begins the compensations of an order that was just cancelled.
 	Undo func(ctx context.Context, cancelled *shoppb.Order) ([]events.Event, error)
 }
 
-// Taken is a new order that was not rejected: it is pending.
-type Taken struct {
-	Order    *shoppb.Order
-	Customer *shoppb.Customer
-}
-
-// Placed returns the event of the new order.
-func (t Taken) Placed() *shoppb.OrderPlaced {
-	return &shoppb.OrderPlaced{Order: t.Order, Recipient: t.Customer.GetName(), Address: t.Customer.GetAddress()}
+// Placed returns the event of an order that was just recorded as pending.
+func Placed(p *coordination.Placing) *shoppb.OrderPlaced {
+	return &shoppb.OrderPlaced{Order: p.Priced, Recipient: p.Customer.GetName(), Address: p.Customer.GetAddress()}
 }
 
 var _ orders.Coordinator = (*Coordinator)(nil)
@@ -56,55 +50,45 @@ func NewCoordinator(
 	return c
 }
 
-// placing is a request to place an order, and its result.
-type placing struct {
-	order  *shoppb.Order
-	placed *shoppb.Order
-}
-
-// GetOrderId implements steps.OfOrder.
-func (p *placing) GetOrderId() string { return p.order.GetOrderId() }
-
 // Place implements orders.Coordinator.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	p := &placing{order: order}
+	p := &coordination.Placing{Order: order}
 	if _, err := c.place(ctx, p); err != nil {
-		return nil, err // not p.placed: its batch may still be writing it
+		return nil, err // not p.Priced: its batch may still be writing it
 	}
-	return p.placed, nil
+	return p.Priced, nil
 }
 
 // placeAll prices orders, records those whose keys are new, and publishes that, in one
-// transaction.
-func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Outcome, error) {
-	wanted := make([]*shoppb.Order, len(all))
-	for i, p := range all {
-		wanted[i] = p.order
-	}
-	known, err := c.reference.Of(ctx, wanted)
-	if err != nil {
+// transaction. An order without a known customer and known products is rejected.
+func (c *Coordinator) placeAll(
+	ctx context.Context, all []*coordination.Placing,
+) ([]steps.Outcome, error) {
+	if err := coordination.LookUp(ctx, c.reference, all...); err != nil {
 		return nil, err
 	}
 	return steps.Do(ctx, c.db, "place", all, nil,
-		func(ctx context.Context, all []*placing, _ bool) ([]steps.Outcome, error) {
-			begun, customers := make([]orders.Beginning, len(all)), make([]*shoppb.Customer, len(all))
+		func(ctx context.Context, all []*coordination.Placing, _ bool) ([]steps.Outcome, error) {
+			begun := make([]orders.Beginning, len(all))
 			for i, p := range all {
-				p.placed, customers[i] = price(known, p.order)
-				begun[i].Order = p.placed
+				if why, refused := shop.Rejects(p.Err); refused {
+					p.Priced = coordination.Rejected(p.Order, why)
+				}
+				begun[i].Order = p.Priced
 			}
 			outcomes, err := c.book.BeginAll(ctx, begun)
 			if err != nil {
 				return nil, err
 			}
 			var published []events.Event
-			var taken []Taken
+			var taken []*coordination.Placing
 			for i, p := range all {
 				switch {
 				case outcomes[i].Err != nil:
-				case customers[i] == nil:
-					published = append(published, &shoppb.OrderRejected{Order: p.placed})
+				case p.Err != nil:
+					published = append(published, &shoppb.OrderRejected{Order: p.Priced})
 				default:
-					taken = append(taken, Taken{p.placed, customers[i]})
+					taken = append(taken, p)
 				}
 			}
 			next, err := c.saga.Begin(ctx, taken)
@@ -113,16 +97,6 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 			}
 			return outcomes, Publish(ctx, c.sender, append(published, next...)...)
 		})
-}
-
-// price returns an order with its prices, and its customer. If there is no such customer or product, it
-// returns the rejected order and no customer.
-func price(k coordination.Known, order *shoppb.Order) (*shoppb.Order, *shoppb.Customer) {
-	placed, customer, err := k.Price(order)
-	if why, refused := shop.Rejects(err); refused {
-		return coordination.Rejected(order, why), nil
-	}
-	return placed, customer
 }
 
 // Cancel implements orders.Coordinator. The order counts as cancelled once that is

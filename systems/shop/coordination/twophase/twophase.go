@@ -19,6 +19,7 @@
 package twophase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -99,17 +100,17 @@ func (c *Coordinator) lease() int64 { return c.now().Add(orders.Lease).UnixMicro
 
 // Place implements orders.Coordinator. Once the order is on record it goes on when the caller gives up.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	priced, customer, err := coordination.LookUp(ctx, c.reference, order)
-	if err != nil {
+	p := &coordination.Placing{Order: order}
+	if err := cmp.Or(coordination.LookUp(ctx, c.reference, p), p.Err); err != nil {
 		return coordination.Refuse(ctx, c.book, order, err)
 	}
-	u := orders.Underway{Order: priced.GetOrderId(), State: shop.StatePending, Lease: c.lease()}
-	if err := c.book.Begin(ctx, orders.Beginning{Order: priced, Lease: u.Lease}); err != nil {
+	u := orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: c.lease()}
+	if err := c.book.Begin(ctx, orders.Beginning{Order: p.Priced, Lease: u.Lease}); err != nil {
 		return nil, err
 	}
 	ctx, stop := u.Within(context.WithoutCancel(ctx))
 	defer stop()
-	return c.forward(ctx, u, priced, customer)
+	return c.forward(ctx, u, p.Priced, p.Customer)
 }
 
 // forward prepares all steps of a pending order, decides, and sends the decision to the participants. An
