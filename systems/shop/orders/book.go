@@ -148,56 +148,27 @@ func (b *Book) advanceAll(
 	}
 	return steps.DoStatement(ctx, b.db, "advance", all,
 		func(ctx context.Context, all []*shoppb.StepRequest, readFirst bool) ([]steps.Outcome, error) {
-			ids, outcomes := steps.IDs(all), make([]steps.Outcome, len(all))
-			moving := ids
-			if readFirst {
-				var err error
-				if moving, err = b.inState(ctx, ids, from, to, outcomes); err != nil {
-					return nil, err
-				}
-			}
-			moved, err := b.ledger.Move(ctx, moving, string(from), string(to), rejection.GetKind(),
-				rejection.GetDetail(), lease)
-			if err != nil {
-				return nil, err
-			}
-			if moved < int64(len(moving)) {
-				if !readFirst { // a single order: why has it not moved?
-					moving, err = b.inState(ctx, ids, from, to, outcomes)
-				}
-				if err == nil && len(moving) > 0 {
-					err = b.db.Contended("an order has moved since it was read")
-				}
-				return outcomes, err
-			}
-			if to.Final() && !from.Final() {
-				for _, id := range moving {
+			outcomes, moved, err := b.ledger.AdvanceAll(ctx, steps.IDs(all), readFirst, string(from), string(to),
+				func(id, state string) steps.Outcome { return unmoved(id, state, from, to) },
+				rejection.GetKind(), rejection.GetDetail(), lease)
+			if err == nil && to.Final() && !from.Final() {
+				for _, id := range moved {
 					b.notifyFinal(ctx, id)
 				}
 			}
-			return outcomes, nil
+			return outcomes, err
 		})
 }
 
-// inState returns the orders that are in the state from, and notes the outcome of the
-// others.
-func (b *Book) inState(
-	ctx context.Context, ids []string, from, to shop.State, outcomes []steps.Outcome,
-) (moving []string, err error) {
-	states, err := b.ledger.States(ctx, ids)
-	for i, id := range ids {
-		switch state := states[id]; state {
-		case string(from):
-			moving = append(moving, id)
-		case string(to):
-			outcomes[i].Repeat = true
-		case "":
-			outcomes[i].Err = rpc.Problemf(shop.NotFound, "there is no order %s", id)
-		default:
-			outcomes[i].Err = rpc.Problemf(shop.Conflict, "order %s is %s, not %s", id, state, from)
-		}
+// unmoved returns the outcome of a move for an order in another state than from.
+func unmoved(id, state string, from, to shop.State) steps.Outcome {
+	switch state {
+	case string(to):
+		return steps.Outcome{Repeat: true}
+	case "":
+		return steps.Outcome{Err: rpc.Problemf(shop.NotFound, "there is no order %s", id)}
 	}
-	return moving, err
+	return steps.Outcome{Err: rpc.Problemf(shop.Conflict, "order %s is %s, not %s", id, state, from)}
 }
 
 // Get returns the order of that id, or NotFound.

@@ -48,17 +48,15 @@ func (b *Book) Hold(ctx context.Context, id string, lease int64) (u Underway, ca
 	if err != nil || held == 1 {
 		return u, false, err
 	}
-	outcomes := make([]steps.Outcome, 1)
-	_, err = b.inState(ctx, []string{id}, shop.StateConfirmed, shop.StateCancelled, outcomes)
+	states, err := b.ledger.States(ctx, []string{id})
 	switch {
 	case err != nil:
 		return u, false, fmt.Errorf("hold order %s: %w", id, err)
-	case outcomes[0].Err != nil:
-		return u, false, outcomes[0].Err
-	case outcomes[0].Repeat:
-		return u, true, nil
+	case states[id] == string(shop.StateConfirmed):
+		return u, false, ErrBusy
 	}
-	return u, false, ErrBusy
+	outcome := unmoved(id, states[id], shop.StateConfirmed, shop.StateCancelled)
+	return u, outcome.Repeat, outcome.Err
 }
 
 // Standing returns the state of an order, empty if it is not on record, and its lease, 0 if it has none.

@@ -214,12 +214,47 @@ func (l Ledger) stillNew(ctx context.Context, orders []string) error {
 // Advance moves one order from one state to the next. It is a Repeat if the order is in
 // the next state already, and a Conflict in any other.
 func (l Ledger) Advance(ctx context.Context, order, from, to string) (Outcome, error) {
-	moved, err := l.Move(ctx, []string{order}, from, to)
-	if err != nil || moved > 0 {
-		return Outcome{}, err
+	outcomes, _, err := l.AdvanceAll(ctx, []string{order}, false, from, to,
+		func(order, state string) Outcome { return l.RepeatOrConflict(order, state, to) })
+	return outcomes[0], err
+}
+
+// AdvanceAll moves the orders that are in one state to the next, and returns which they are. others returns
+// the outcome of an order in any other state, which is empty if it has no row. Without readFirst there is one
+// order. also are values of other columns; see Rows.Move.
+func (l Ledger) AdvanceAll(
+	ctx context.Context, orders []string, readFirst bool, from, to string,
+	others func(order, state string) Outcome, also ...any,
+) (outcomes []Outcome, moving []string, err error) {
+	outcomes, moving = make([]Outcome, len(orders)), orders
+	read := func() error {
+		states, err := l.States(ctx, orders)
+		moving = nil
+		for i, order := range orders {
+			if states[order] == from {
+				moving = append(moving, order)
+			} else {
+				outcomes[i] = others(order, states[order])
+			}
+		}
+		return err
 	}
-	states, err := l.States(ctx, []string{order})
-	return l.RepeatOrConflict(order, states[order], to), err
+	if readFirst {
+		if err := read(); err != nil {
+			return outcomes, nil, err
+		}
+	}
+	moved, err := l.Move(ctx, moving, from, to, also...)
+	if err != nil || moved == int64(len(moving)) {
+		return outcomes, moving, err
+	}
+	if !readFirst { // why has it not moved?
+		err = read()
+	}
+	if err == nil && len(moving) > 0 {
+		err = l.db.Contended("an order has moved since it was read")
+	}
+	return outcomes, nil, err
 }
 
 // RepeatOrConflict returns the outcome of a step for an order in a state from which the step

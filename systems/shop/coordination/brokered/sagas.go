@@ -66,36 +66,13 @@ func (s sagas) move(from, to string) steps.Step[*shoppb.StepRequest] {
 	return func(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
 		return steps.DoStatement(ctx, s.db, "move the saga of", all,
 			func(ctx context.Context, all []*shoppb.StepRequest, readFirst bool) ([]steps.Outcome, error) {
-				outcomes, moving := make([]steps.Outcome, len(all)), steps.IDs(all)
-				if readFirst {
-					states, err := s.ledger.States(ctx, moving)
-					if err != nil {
-						return nil, err
-					}
-					moving = moving[:0]
-					for i, in := range all {
-						if states[in.GetOrderId()] == from {
-							moving = append(moving, in.GetOrderId())
-						} else {
-							outcomes[i].Err = notAwaited(in.GetOrderId(), from)
-						}
-					}
-				}
-				moved, err := s.ledger.Move(ctx, moving, from, to)
-				switch {
-				case err != nil || moved == int64(len(moving)):
-				case readFirst:
-					err = s.db.Contended("a saga has moved since it was read")
-				default:
-					outcomes[0].Err = notAwaited(moving[0], from)
-				}
+				outcomes, _, err := s.ledger.AdvanceAll(ctx, steps.IDs(all), readFirst, from, to,
+					func(order, _ string) steps.Outcome {
+						return steps.Outcome{Err: rpc.Problemf(shop.Conflict, "the saga of order %s is not %s", order, from)}
+					})
 				return outcomes, err
 			})
 	}
-}
-
-func notAwaited(order, from string) error {
-	return rpc.Problemf(shop.Conflict, "the saga of order %s is not %s", order, from)
 }
 
 // confirm returns the step that ends sagas and makes their orders confirmed.

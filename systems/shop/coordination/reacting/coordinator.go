@@ -35,7 +35,8 @@ type Saga struct {
 
 // Placed returns the event of an order that was just recorded as pending.
 func Placed(p *coordination.Placing) *shoppb.OrderPlaced {
-	return &shoppb.OrderPlaced{Order: p.Priced, Recipient: p.Customer.GetName(), Address: p.Customer.GetAddress()}
+	return &shoppb.OrderPlaced{Order: p.Priced, Recipient: p.Customer.GetName(),
+		Address: p.Customer.GetAddress()}
 }
 
 var _ orders.Coordinator = (*Coordinator)(nil)
