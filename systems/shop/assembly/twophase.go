@@ -20,13 +20,13 @@ func (h *host) takePart() {
 	takes := map[string]twophase.Take{shop.ComponentInventory: twophase.Inventory(h.Inventory),
 		shop.ComponentPayments: twophase.Payments(h.Payments),
 		shop.ComponentShipping: twophase.Shipping(h.Shipping)}
-	here := twophase.NewParticipant()
+	here := twophase.Participant{}
 	h.participants = map[string]shoppb.Participant{}
 	for _, component := range twophase.Components() {
 		if !h.Hosts(component) {
 			continue
 		}
-		here.Add(component, h.around.Database(component), takes[component])
+		here[component] = twophase.Member{DB: h.around.Database(component), Take: takes[component]}
 		if len(h.participants) == 0 {
 			h.Offer(func(binding grpc.ServiceRegistrar) { shoppb.OfferParticipant(binding, here) })
 		}

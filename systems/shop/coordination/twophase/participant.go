@@ -14,26 +14,16 @@ import (
 // Take takes the steps of a component in the transaction that the context carries.
 type Take func(ctx context.Context, in *shoppb.PrepareRequest) error
 
-// Participant implements shoppb.Participant for the components of a unit.
-type Participant struct {
-	components map[string]member
+// Participant implements shoppb.Participant for the components of a unit, by their names.
+type Participant map[string]Member
+
+// Member is a component that takes part.
+type Member struct {
+	DB   *database.DB
+	Take Take
 }
 
-// member is a component that takes part.
-type member struct {
-	db   *database.DB
-	take Take
-}
-
-var _ shoppb.Participant = (*Participant)(nil)
-
-// NewParticipant returns a participant without components.
-func NewParticipant() *Participant { return &Participant{components: map[string]member{}} }
-
-// Add adds a component. It is called before the first order.
-func (p *Participant) Add(component string, db *database.DB, take Take) {
-	p.components[component] = member{db, take}
-}
+var _ shoppb.Participant = Participant{}
 
 // Inventory returns the Take of the stock: reserve and commit, or restock.
 func Inventory(stock shop.Inventory) Take {
@@ -75,8 +65,8 @@ func Shipping(parcels shop.Shipping) Take {
 }
 
 // of returns a component of the unit.
-func (p *Participant) of(component string) (member, error) {
-	m, hosted := p.components[component]
+func (p Participant) of(component string) (Member, error) {
+	m, hosted := p[component]
 	if !hosted {
 		return m, rpc.Problemf(rpc.InvalidArgument, "this unit has no component %q that takes part in transactions",
 			component)
@@ -85,33 +75,33 @@ func (p *Participant) of(component string) (member, error) {
 }
 
 // Prepare implements shoppb.Participant.
-func (p *Participant) Prepare(ctx context.Context, in *shoppb.PrepareRequest) (*shoppb.StepResponse, error) {
+func (p Participant) Prepare(ctx context.Context, in *shoppb.PrepareRequest) (*shoppb.StepResponse, error) {
 	m, err := p.of(in.GetComponent())
 	if err == nil {
-		err = m.db.Prepare(ctx, in.GetTransaction(), func(ctx context.Context) error { return m.take(ctx, in) })
+		err = m.DB.Prepare(ctx, in.GetTransaction(), func(ctx context.Context) error { return m.Take(ctx, in) })
 	}
 	return &shoppb.StepResponse{}, err
 }
 
 // End implements shoppb.Participant.
-func (p *Participant) End(ctx context.Context, in *shoppb.EndRequest) (*shoppb.StepResponse, error) {
+func (p Participant) End(ctx context.Context, in *shoppb.EndRequest) (*shoppb.StepResponse, error) {
 	m, err := p.of(in.GetComponent())
 	if err == nil {
-		err = m.db.End(ctx, in.GetTransaction(), in.GetCommit())
+		err = m.DB.End(ctx, in.GetTransaction(), in.GetCommit())
 	}
 	return &shoppb.StepResponse{}, err
 }
 
 // InDoubt implements shoppb.Participant. If components share a database, the end of a transaction's name says
 // which component it belongs to.
-func (p *Participant) InDoubt(
+func (p Participant) InDoubt(
 	ctx context.Context, in *shoppb.InDoubtRequest,
 ) (*shoppb.InDoubtResponse, error) {
 	m, err := p.of(in.GetComponent())
 	if err != nil {
 		return nil, err
 	}
-	names, err := m.db.Prepared(ctx)
+	names, err := m.DB.Prepared(ctx)
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return !strings.HasSuffix(name, separator+in.GetComponent())
 	})

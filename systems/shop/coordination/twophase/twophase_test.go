@@ -110,8 +110,7 @@ func (w *world) join() {
 		shop.ComponentInventory: Inventory(all.Inventory), shop.ComponentPayments: Payments(all.Payments),
 		shop.ComponentShipping: Shipping(all.Shipping),
 	} {
-		here := NewParticipant()
-		here.Add(component, w.databases[component], take)
+		here := Participant{component: {w.databases[component], take}}
 		participants[component] = w.mutate(lossy{here, &w.calls})
 	}
 	w.book = all.Book
