@@ -85,14 +85,14 @@ func (u *Unit) serveUnits(ctx context.Context, listener net.Listener) (err error
 		u.Offer(register)
 	}
 	if u.around.Broker == nil {
-		return u.Serve(ctx, Counting{listener, &u.callBytes})
+		return u.Unit.Serve(ctx, Counting{listener, &u.callBytes})
 	}
 	asks, calls := accept.Fork(listener, http.MethodGet+" "+takenPath+" ")
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	asked := make(chan error, 1)
 	go func() { asked <- api.Serve(ctx, asks, http.HandlerFunc(u.answerTaken)) }()
-	err = u.Serve(ctx, Counting{calls, &u.callBytes})
+	err = u.Unit.Serve(ctx, Counting{calls, &u.callBytes})
 	end()
 	return errors.Join(err, <-asked)
 }

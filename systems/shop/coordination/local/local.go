@@ -31,6 +31,7 @@ type Components struct {
 	Recall, Restock, Refund steps.Ask[*shoppb.StepRequest]
 }
 
+// placing is an order that is being placed.
 type placing = coordination.Placing
 
 // Coordinator implements orders.Coordinator.
