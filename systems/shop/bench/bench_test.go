@@ -18,7 +18,6 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/systems/kit"
-	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
