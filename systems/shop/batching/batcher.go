@@ -1,6 +1,6 @@
-// Package batching carries out calls of one kind that come at the same time as one
-// batch: group commit for steps, one call for what orders must know. No call waits for more calls to
-// come: one that comes while no other is being carried out is carried out alone, at once.
+// Package batching carries out calls of one kind that come at the same time as one batch: group commit for
+// steps, one look-up for orders. No call waits for more calls to come: one that comes while no other is being
+// carried out is carried out alone, at once.
 //
 // Steps form batches in their component, in one transaction of its database: one
 // commit, and a few statements, for all of them. If the caller has opened the

@@ -101,7 +101,8 @@ func (c *Coordinator) lease() int64 { return c.now().Add(orders.Lease).UnixMicro
 // Place implements orders.Coordinator. Once the order is on record it goes on when the caller gives up.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
 	p := &coordination.Placing{Order: order}
-	if err := cmp.Or(coordination.LookUp(ctx, c.reference, p), p.Err); err != nil {
+	err := coordination.LookUp(ctx, c.reference, p)
+	if err = cmp.Or(err, p.Err); err != nil {
 		return coordination.Refuse(ctx, c.book, order, err)
 	}
 	u := orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: c.lease()}
