@@ -31,12 +31,13 @@ type WorkerAccount struct {
 	FinishNs int64 `json:"finish_ns"`
 }
 
-// CoreAccount is the account of the core. Times are by Clock.
+// CoreAccount is the account of the core.
 type CoreAccount struct {
-	Registered int   `json:"registered"` // workers
-	Finished   int   `json:"finished"`   // workers
-	StartNs    int64 `json:"start_ns"`
-	EndNs      int64 `json:"end_ns"`
+	Registered int `json:"registered"` // workers
+	Finished   int `json:"finished"`   // workers
+	// StartNs and EndNs are the times, by Clock, of the first start signal and of the last finish.
+	StartNs int64 `json:"start_ns"`
+	EndNs   int64 `json:"end_ns"`
 }
 
 // Account returns the counts and times of the worker so far.

@@ -29,13 +29,10 @@ const maxPings = 10_000_000
 type UnitJob struct {
 	Job
 	Architecture string            `json:"architecture"`
-	Knobs        map[string]string `json:"knobs,omitempty"`
+	Knobs        map[string]string `json:"knobs,omitempty"` // all of the architecture, with their defaults
 	Role         string            `json:"role"`
 	Worker       int               `json:"worker"` // number of the worker, role worker only
 }
-
-// Knob returns the value of a knob. Layout has filled in the defaults.
-func (u UnitJob) Knob(name string) string { return u.Knobs[name] }
 
 // System describes Big to the lab. The zero value is ready for use.
 type System struct{}
@@ -79,7 +76,7 @@ func (System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error
 	for _, knob := range chosen.Knobs {
 		unit.Knobs[knob.Name] = chosen.KnobValue(v, knob.Name)
 	}
-	unit.SelfPings = unit.Knob(knobSelf) == on
+	unit.SelfPings = unit.Knobs[knobSelf] == on
 	layout := chosen.layout(unit)
 	layout.Code = lines.Of(append(chosen.packages, "systems/big", "systems/big/bigunit")...)
 	return layout, nil

@@ -231,36 +231,38 @@ func TestLayoutOfServices(t *testing.T) {
 	}
 }
 
-func TestRollFormsTheSameNeighbourhoodsInAnyOrder(t *testing.T) {
-	roll := NewRoll(Job{Neighbourhoods: 2, Workers: 2})
+func TestNeighbourhoodsAreTheSameInAnyOrder(t *testing.T) {
+	r := NewReception(Job{Neighbourhoods: 2, Workers: 2})
 	for i, address := range []string{"d", "b", "a", "c"} {
-		complete, err := roll.Register(address)
+		complete, err := r.Register(address)
 		if err != nil || complete != (i == 3) {
 			t.Fatalf("Register(%q) = %t, %v", address, complete, err)
 		}
 	}
-	if got := roll.Neighbourhood(1); got[0] != "c" || got[1] != "d" {
-		t.Errorf("second neighbourhood is %v, want [c d]", got)
+	for worker, want := range []string{"ab", "ab", "cd", "cd"} {
+		if got := strings.Join(r.NeighbourhoodOf(worker), ""); got != want {
+			t.Errorf("the neighbourhood of worker %d is %s, want %s", worker, got, want)
+		}
 	}
-	if n := testing.AllocsPerRun(10, func() { roll.Neighbourhood(1) }); n > 0 {
-		t.Errorf("Neighbourhood allocates %g times: the measured start signal must not wait for it", n)
+	if n := testing.AllocsPerRun(10, func() { r.NeighbourhoodOf(3) }); n > 0 {
+		t.Errorf("NeighbourhoodOf allocates %g times: the measured start signal must not wait for it", n)
 	}
-	if _, err := roll.Register("e"); err == nil {
+	if _, err := r.Register("e"); err == nil {
 		t.Error("a fifth of four workers may register")
 	}
 }
 
 // TestAddressesSortByTheirNumbers, not as texts: the numbers of hosts and ports differ in length.
 func TestAddressesSortByTheirNumbers(t *testing.T) {
-	roll := NewRoll(Job{Neighbourhoods: 1, Workers: 4})
+	r := NewReception(Job{Neighbourhoods: 1, Workers: 4})
 	for _, address := range []string{"198.18.0.100:8081", "198.18.0.99:8081", "198.18.0.99:10000",
 		"198.18.0.10:8081"} {
-		if _, err := roll.Register(address); err != nil {
+		if _, err := r.Register(address); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := []string{"198.18.0.10:8081", "198.18.0.99:8081", "198.18.0.99:10000", "198.18.0.100:8081"}
-	if got := roll.Addresses(); !slices.Equal(got, want) {
+	if got := r.Addresses(); !slices.Equal(got, want) {
 		t.Errorf("addresses %q, want %q", got, want)
 	}
 }
@@ -288,24 +290,24 @@ func TestReceptionWaitsForAll(t *testing.T) {
 	var workers sync.WaitGroup
 	for _, address := range []string{"b", "a"} {
 		workers.Go(func() {
-			if err := r.Register(address); err != nil {
+			if _, err := r.Register(address); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	testset.Must(t, r.Gather())
-	if got := r.Neighbourhood(0); got[0] != "a" || got[1] != "b" {
+	if got := r.NeighbourhoodOf(0); got[0] != "a" || got[1] != "b" {
 		t.Errorf("neighbourhood %v, want [a b]", got)
 	}
 	workers.Wait()
 	for range 2 {
-		workers.Go(r.Finish)
+		workers.Go(func() { r.Finish() })
 	}
 	if err := r.AwaitFinish(); err != nil {
 		t.Error(err)
 	}
 	workers.Wait()
-	if core := r.Account(3, 5).Core; *core != (CoreAccount{Registered: 2, Finished: 2, StartNs: 3, EndNs: 5}) {
+	if core := r.Account().Core; *core != (CoreAccount{Registered: 2, Finished: 2}) {
 		t.Errorf("core's account %+v", *core)
 	}
 }
@@ -318,8 +320,9 @@ func TestReceptionKeepsTheFirstFailure(t *testing.T) {
 	if err := r.Gather(); err != first {
 		t.Errorf("error %v, want the first", err)
 	}
-	testset.Must(t, r.Register("a"))
-	if err := r.Register("b"); err == nil {
+	_, err := r.Register("a")
+	testset.Must(t, err)
+	if _, err := r.Register("b"); err == nil {
 		t.Error("a second of one worker may register")
 	}
 	if err := r.AwaitFinish(); err == nil {

@@ -61,7 +61,7 @@ func (f family) place(spec *lab.UnitSpec, unit UnitJob) {
 	}
 	// The picture of the architecture has one box for all workers, which calls itself.
 	spec.Uses = []lab.Use{{To: spec.Name, How: "pings"}, {To: RoleCore, How: "ready, start, done"}}
-	if unit.Knob(knobPinned) == on {
+	if unit.Knobs[knobPinned] == on {
 		spec.Cores = []int{unit.Neighbourhood(unit.Worker)} // modulo the number of processors
 	}
 }

@@ -20,8 +20,8 @@ type Workers interface {
 	AwaitFinish() error
 	// Dismiss makes every worker report and end. Until then all workers go on answering pings.
 	Dismiss() error
-	// Account returns the account of the lead unit, with these times of the host's clock.
-	Account(startNs, endNs int64) Account
+	// Account returns the account of the lead unit. Its core lacks the times.
+	Account() Account
 }
 
 // PlayUnit runs the unit of a job, given as JSON: a worker, by runWorker, or the lead unit of the workers
@@ -90,5 +90,7 @@ func lead(channel *unit.Channel, workers Workers) error {
 	if err := workers.Dismiss(); err != nil {
 		return err
 	}
-	return channel.ReportWithProfile(profile, workers.Account(startNs, endNs))
+	account := workers.Account()
+	account.Core.StartNs, account.Core.EndNs = startNs, endNs
+	return channel.ReportWithProfile(profile, account)
 }

@@ -15,11 +15,11 @@ import (
 // idle is Workers with nothing to do.
 type idle struct{}
 
-func (idle) Gather() error                { return nil }
-func (idle) KickOff() error               { return nil }
-func (idle) AwaitFinish() error           { return nil }
-func (idle) Dismiss() error               { return nil }
-func (idle) Account(int64, int64) Account { return Account{} }
+func (idle) Gather() error      { return nil }
+func (idle) KickOff() error     { return nil }
+func (idle) AwaitFinish() error { return nil }
+func (idle) Dismiss() error     { return nil }
+func (idle) Account() Account   { return Account{Core: &CoreAccount{}} }
 
 // TestUnitsHandOverTheirProfiles, cores and workers, before they report, if their deployer wants profiles.
 func TestUnitsHandOverTheirProfiles(t *testing.T) {

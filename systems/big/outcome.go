@@ -15,6 +15,16 @@ func (o Outcome) Set(err error) {
 	}
 }
 
+// Result returns the result if there is one, or else nil.
+func (o Outcome) Result() error {
+	select {
+	case err := <-o:
+		return err
+	default:
+		return nil
+	}
+}
+
 // Await returns nil when done is closed, or the result if there is one before.
 func (o Outcome) Await(done <-chan struct{}) error {
 	select {

@@ -1,46 +1,68 @@
 package big
 
-import "sync"
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+)
 
-// Reception is a Roll for cores that serve their workers concurrently. Cores embed it: it implements the
-// methods Gather and AwaitFinish of Workers. It is safe for concurrent use.
+// Reception is the core's list of registered workers. It is safe for concurrent use, since some cores serve
+// their workers concurrently. Cores embed it: it implements the methods Gather and AwaitFinish of Workers for
+// those that do.
 type Reception struct {
-	mu         sync.Mutex // guards roll
-	roll       *Roll
+	job        Job
+	mu         sync.Mutex    // guards addresses until all workers have registered, and finished
+	addresses  []string      // in the order of registration; sorted once all have registered
+	finished   int           // workers
 	registered chan struct{} // closed when all workers have registered
-	finished   chan struct{} // closed when all workers have finished
+	done       chan struct{} // closed when all workers have finished
 	failed     Outcome
 }
 
 // NewReception returns the reception of a job, with no worker registered.
 func NewReception(job Job) *Reception {
-	return &Reception{
-		roll: NewRoll(job), registered: make(chan struct{}), finished: make(chan struct{}), failed: NewOutcome(),
-	}
+	return &Reception{job: job, registered: make(chan struct{}), done: make(chan struct{}), failed: NewOutcome()}
 }
 
-// Register adds a worker's address. If all workers have registered, it returns an error and fails the trial.
-func (r *Reception) Register(address string) error {
+// Register adds a worker's address and reports whether all workers have registered. If they had before, it
+// returns an error and fails the trial.
+func (r *Reception) Register(address string) (complete bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	complete, err := r.roll.Register(address)
-	if err != nil {
+	if len(r.addresses) == r.job.Total() {
+		err := fmt.Errorf("worker %q registers, but all %d workers have registered", address, r.job.Total())
 		r.Fail(err)
-		return err
+		return false, err
 	}
-	if complete {
+	r.addresses = append(r.addresses, address)
+	if complete = len(r.addresses) == r.job.Total(); complete {
+		slices.SortFunc(r.addresses, compareAddresses)
 		close(r.registered)
 	}
-	return nil
+	return complete, nil
 }
 
-// Finish counts a worker that has reached its limit.
-func (r *Reception) Finish() {
+// compareAddresses compares hosts and ports by their numbers, and other addresses as texts.
+func compareAddresses(a, b string) int {
+	first, err := netip.ParseAddrPort(a)
+	second, err2 := netip.ParseAddrPort(b)
+	if err != nil || err2 != nil {
+		return strings.Compare(a, b)
+	}
+	return first.Compare(second)
+}
+
+// Finish counts a worker that has reached its limit and reports whether it was the last one.
+func (r *Reception) Finish() (last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.roll.Finish() {
-		close(r.finished)
+	r.finished++
+	if last = r.finished == r.job.Total(); last {
+		close(r.done)
 	}
+	return last
 }
 
 // Fail makes Gather or AwaitFinish return the error, unless there was one before.
@@ -50,18 +72,25 @@ func (r *Reception) Fail(err error) { r.failed.Set(err) }
 func (r *Reception) Gather() error { return r.failed.Await(r.registered) }
 
 // AwaitFinish returns nil when every worker has finished, or the error of Fail.
-func (r *Reception) AwaitFinish() error { return r.failed.Await(r.finished) }
+func (r *Reception) AwaitFinish() error { return r.failed.Await(r.done) }
 
-// Neighbourhood returns the addresses of a neighbourhood, as Roll does.
-func (r *Reception) Neighbourhood(number int) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.roll.Neighbourhood(number)
+// Addresses returns the addresses of all workers, once all have registered, in ascending order. If the
+// deployer assigns addresses in that order, it is the order of worker numbers.
+func (r *Reception) Addresses() []string { return r.addresses }
+
+// NeighbourhoodOf returns the addresses of the neighbourhood of a worker, by index, given its index in
+// Addresses. It does not depend on the order of registration. Cores call it within the measured time, so it
+// only slices.
+func (r *Reception) NeighbourhoodOf(worker int) []string {
+	first := worker - r.job.Index(worker)
+	return r.addresses[first : first+r.job.Workers]
 }
 
-// Account returns the account of the core's process, with these times.
-func (r *Reception) Account(startNs, endNs int64) Account {
+// Account implements Workers for the process of a core.
+func (r *Reception) Account() Account {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.roll.Account(startNs, endNs)
+	account := NewAccount()
+	account.Core = &CoreAccount{Registered: len(r.addresses), Finished: r.finished}
+	return account
 }

@@ -31,7 +31,8 @@ func RunWorkers(tb testing.TB, newWorkers func(big.UnitJob) big.Workers, trial T
 	testset.Must(tb, workers.AwaitFinish())
 	end := big.Clock()
 	testset.Must(tb, workers.Dismiss())
-	account := workers.Account(start, end)
+	account := workers.Account()
+	account.Core.StartNs, account.Core.EndNs = start, end
 	data, err := json.Marshal(account)
 	testset.Must(tb, err)
 	report := lab.UnitReport{Unit: big.RoleAll, PID: account.PID, Data: data}

@@ -33,13 +33,7 @@ type core struct {
 	*big.Reception
 	job     big.UnitJob
 	server  *grpc.Server
-	workers [][]member // by neighbourhood and index, once all have registered
-}
-
-// member is the core's connection to a worker.
-type member struct {
-	address string
-	conn    *grpc.ClientConn
+	workers []*grpc.ClientConn // by number, once all have registered
 }
 
 // NewCore returns the core of a job, which serves registrations at its address.
@@ -67,7 +61,7 @@ func (c *core) Register(_ context.Context, request *pb.RegisterRequest) (*pb.Reg
 	if _, _, err := net.SplitHostPort(request.GetAddress()); err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "address %q: %v", request.GetAddress(), err)
 	}
-	if err := c.Reception.Register(request.GetAddress()); err != nil {
+	if _, err := c.Reception.Register(request.GetAddress()); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
 	return &pb.RegisterResponse{}, nil
@@ -85,31 +79,22 @@ func (c *core) Gather() error {
 	if err := c.Reception.Gather(); err != nil {
 		return err
 	}
-	for number := range c.job.Neighbourhoods {
-		var members []member
-		for _, address := range c.Neighbourhood(number) {
-			conn, err := dial(address)
-			if err != nil {
-				return err
-			}
-			members = append(members, member{address: address, conn: conn})
+	for _, address := range c.Addresses() {
+		conn, err := dial(address)
+		if err != nil {
+			return err
 		}
-		c.workers = append(c.workers, members)
+		c.workers = append(c.workers, conn)
 	}
 	return nil
 }
 
 // KickOff implements big.Workers: it sends every worker its neighbourhood, which starts the worker.
 func (c *core) KickOff() error {
-	for _, members := range c.workers {
-		start := &pb.StartRequest{PingLimit: int32(c.job.Pings)}
-		for _, m := range members {
-			start.Neighbourhood = append(start.Neighbourhood, m.address)
-		}
-		for _, m := range members {
-			if _, err := pb.NewWorkerClient(m.conn).Start(context.Background(), start); err != nil {
-				return fmt.Errorf("start worker at %s: %w", m.address, err)
-			}
+	for number, address := range c.Addresses() {
+		start := &pb.StartRequest{PingLimit: int32(c.job.Pings), Neighbourhood: c.NeighbourhoodOf(number)}
+		if _, err := pb.NewWorkerClient(c.workers[number]).Start(context.Background(), start); err != nil {
+			return fmt.Errorf("start worker at %s: %w", address, err)
 		}
 	}
 	return nil
@@ -119,16 +104,14 @@ func (c *core) KickOff() error {
 func (c *core) Dismiss() error {
 	var stops errgroup.Group
 	stops.SetLimit(big.StopsAtOnce)
-	for _, members := range c.workers {
-		for _, m := range members {
-			stops.Go(func() error {
-				_, err := pb.NewWorkerClient(m.conn).Stop(context.Background(), &pb.StopRequest{})
-				if err := errors.Join(err, m.conn.Close()); err != nil {
-					return fmt.Errorf("stop worker at %s: %w", m.address, err)
-				}
-				return nil
-			})
-		}
+	for number, address := range c.Addresses() {
+		stops.Go(func() error {
+			_, err := pb.NewWorkerClient(c.workers[number]).Stop(context.Background(), &pb.StopRequest{})
+			if err := errors.Join(err, c.workers[number].Close()); err != nil {
+				return fmt.Errorf("stop worker at %s: %w", address, err)
+			}
+			return nil
+		})
 	}
 	if err := stops.Wait(); err != nil {
 		return err

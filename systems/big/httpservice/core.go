@@ -68,7 +68,7 @@ func (c *core) register(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `want a body like {"address":"host:port"}, with an address of numbers`, http.StatusBadRequest)
 		return
 	}
-	if err := c.Register(message.Address); err != nil {
+	if _, err := c.Register(message.Address); err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
 	}
 }
@@ -78,13 +78,10 @@ func (c *core) finish(http.ResponseWriter, *http.Request) { c.Finish() }
 
 // KickOff implements big.Workers: it sends every worker its neighbourhood, which starts the worker.
 func (c *core) KickOff() error {
-	for number := range c.job.Neighbourhoods {
-		addresses := c.Neighbourhood(number)
-		for _, address := range addresses {
-			if err := post(c.client, address, "/start", StartMessage{PingLimit: c.job.Pings,
-				Neighbourhood: addresses}); err != nil {
-				return err
-			}
+	for number, address := range c.Addresses() {
+		if err := post(c.client, address, "/start", StartMessage{PingLimit: c.job.Pings,
+			Neighbourhood: c.NeighbourhoodOf(number)}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -94,10 +91,8 @@ func (c *core) KickOff() error {
 func (c *core) Dismiss() error {
 	var stops errgroup.Group
 	stops.SetLimit(big.StopsAtOnce)
-	for number := range c.job.Neighbourhoods {
-		for _, address := range c.Neighbourhood(number) {
-			stops.Go(func() error { return post(c.client, address, "/stop", nil) })
-		}
+	for _, address := range c.Addresses() {
+		stops.Go(func() error { return post(c.client, address, "/stop", nil) })
 	}
 	if err := stops.Wait(); err != nil {
 		return err

@@ -34,7 +34,7 @@ func RunWorker(job big.UnitJob) (big.Account, error) {
 // for one ping at a time. But the default limit of a hundred for all hosts is too low for many neighbours.
 func newClient(job big.UnitJob) *http.Client {
 	return &http.Client{Transport: &http.Transport{
-		DisableKeepAlives:   job.Knob(big.KnobKeepAlive) == "off",
+		DisableKeepAlives:   job.Knobs[big.KnobKeepAlive] == "off",
 		MaxIdleConns:        2*job.Workers + 2,
 		MaxIdleConnsPerHost: 2,
 	}}

@@ -109,11 +109,10 @@ func (c *core) Dismiss() error {
 }
 
 // Account implements big.Workers.
-func (c *core) Account(startNs, endNs int64) big.Account {
+func (c *core) Account() big.Account {
 	account := big.NewAccount()
-	account.Core = &big.CoreAccount{
-		Registered: int(c.board.totals.registered.Load()), Finished: int(c.board.totals.finished.Load()),
-		StartNs: startNs, EndNs: endNs,
-	}
+	totals := c.board.totals
+	account.Core = &big.CoreAccount{Registered: int(totals.registered.Load()),
+		Finished: int(totals.finished.Load())}
 	return account
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // gang reports whether the neighbourhoods on a processor take turns.
-func gang(job big.UnitJob) bool { return job.Knob(big.KnobGang) == "on" }
+func gang(job big.UnitJob) bool { return job.Knobs[big.KnobGang] == "on" }
 
 // rest lets a worker wait while its inbox is empty: it yields a few times and then sleeps until a message
 // arrives. In a gang it does so during the turns of its neighbourhood, and sleeps at the neighbourhood's gate

@@ -68,22 +68,20 @@ func (c *workers) Dismiss() error {
 		close(w.ping)
 	}
 	c.ended.Wait()
-	select {
-	case err := <-c.failed:
+	if err := c.failed.Result(); err != nil {
 		return fmt.Errorf("multithreaded workers: %w", err)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // Account implements big.Workers.
-func (c *workers) Account(startNs, endNs int64) big.Account {
+func (c *workers) Account() big.Account {
 	rules := make([]*big.Worker, 0, len(c.workers))
 	for _, w := range c.workers {
 		rules = append(rules, w.rules)
 	}
 	account := big.NewAccount(rules...)
 	total := len(c.workers)
-	account.Core = &big.CoreAccount{Registered: total, Finished: total, StartNs: startNs, EndNs: endNs}
+	account.Core = &big.CoreAccount{Registered: total, Finished: total}
 	return account
 }

@@ -164,21 +164,19 @@ func (c *workers) AwaitFinish() error {
 func (c *workers) Dismiss() error {
 	c.bench.close()
 	c.ended.Wait()
-	select {
-	case err := <-c.failed:
+	if err := c.failed.Result(); err != nil {
 		return fmt.Errorf("workers on run queues: %w", err)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // Account implements big.Workers.
-func (c *workers) Account(startNs, endNs int64) big.Account {
+func (c *workers) Account() big.Account {
 	var rules []*big.Worker
 	for at := firstSlot; int(at) < len(c.workers); at++ {
 		rules = append(rules, c.workers[at].rules)
 	}
 	account := big.NewAccount(rules...)
-	account.Core = &big.CoreAccount{Registered: len(rules), Finished: len(rules), StartNs: startNs, EndNs: endNs}
+	account.Core = &big.CoreAccount{Registered: len(rules), Finished: len(rules)}
 	return account
 }

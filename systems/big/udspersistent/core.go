@@ -32,7 +32,7 @@ const (
 // core implements big.Workers over connections of the workers. Its event loop runs only during Gather and
 // AwaitFinish.
 type core struct {
-	*big.Roll
+	*big.Reception
 	job       big.UnitJob
 	address   string
 	loop      *eventloop.Loop
@@ -59,7 +59,8 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &core{Roll: big.NewRoll(job.Job), job: job, address: address, loop: loop, members: map[string]*member{}}
+	c := &core{Reception: big.NewReception(job.Job), job: job, address: address, loop: loop,
+		members: map[string]*member{}}
 	_, err = loop.Listen("unix", address, func(conn *eventloop.Conn) eventloop.Handler {
 		return &member{core: c, conn: conn}
 	})
@@ -97,12 +98,10 @@ func (c *core) sendAll(op string, content any) error {
 
 // introduce sends every worker its neighbourhood.
 func (c *core) introduce() error {
-	for number := range c.job.Neighbourhoods {
-		neighbourhood := c.Neighbourhood(number)
-		for _, address := range neighbourhood {
-			if err := sendLine(c.members[address].conn, udsservice.OpNeighbourhood, neighbourhood); err != nil {
-				return fmt.Errorf("worker %s: %w", address, err)
-			}
+	for number, address := range c.Addresses() {
+		err := sendLine(c.members[address].conn, udsservice.OpNeighbourhood, c.NeighbourhoodOf(number))
+		if err != nil {
+			return fmt.Errorf("worker %s: %w", address, err)
 		}
 	}
 	c.complete = true

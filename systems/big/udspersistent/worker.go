@@ -125,7 +125,7 @@ func (w *worker) connected() error {
 
 // codecFor returns the codec of the link to a neighbour.
 func (w *worker) codecFor(index int) (codec, error) {
-	switch encoding := w.job.Knob(big.KnobEncoding); encoding {
+	switch encoding := w.job.Knobs[big.KnobEncoding]; encoding {
 	case "json":
 		return newJSONCodec(w.address, w.neighbourhood[index]), nil
 	case "binary":

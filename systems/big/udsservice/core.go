@@ -25,8 +25,7 @@ import (
 
 // core implements big.Workers by messages to the worker processes.
 type core struct {
-	*big.Roll
-	job      big.UnitJob
+	*big.Reception
 	address  string
 	listener net.Listener
 }
@@ -41,7 +40,7 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &core{Roll: big.NewRoll(job.Job), job: job, address: address, listener: listener}, nil
+	return &core{Reception: big.NewReception(job.Job), address: address, listener: listener}, nil
 }
 
 // Gather implements big.Workers: it awaits the registrations and then sends every worker its neighbourhood.
@@ -59,12 +58,9 @@ func (c *core) Gather() error {
 			return err
 		}
 	}
-	for number := range c.job.Neighbourhoods {
-		neighbourhood := c.Neighbourhood(number)
-		for _, worker := range neighbourhood {
-			if err := send(worker, OpNeighbourhood, neighbourhood); err != nil {
-				return err
-			}
+	for number, worker := range c.Addresses() {
+		if err := send(worker, OpNeighbourhood, c.NeighbourhoodOf(number)); err != nil {
+			return err
 		}
 	}
 	return nil
