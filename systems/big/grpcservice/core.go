@@ -114,6 +114,7 @@ func (c *core) Dismiss() error {
 		})
 	}
 	if err := stops.Wait(); err != nil {
+		c.server.Stop()
 		return err
 	}
 	c.server.GracefulStop()

@@ -2,12 +2,16 @@ package grpcservice
 
 import (
 	"context"
+	"errors"
+	"net"
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
 	"github.com/cleave-lab/cleave/systems/big/grpcservice/pb"
@@ -85,5 +89,23 @@ func TestCoreRefusesRegistrations(t *testing.T) {
 	}
 	if err := c.AwaitFinish(); err == nil {
 		t.Error("the core does not fail after one registration too many")
+	}
+}
+
+// TestDismissalStopsTheServer, also if a worker cannot be reached.
+func TestDismissalStopsTheServer(t *testing.T) {
+	t.Setenv("CLEAVE_ADDRESS", "127.0.0.1:0")
+	workers, err := NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 1, Pings: 1}})
+	testset.Must(t, err)
+	c := workers.(*core)
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	testset.Must(t, err)
+	_, err = c.Reception.Register(nobody.Addr().String())
+	testset.Must(t, errors.Join(err, nobody.Close(), c.Gather()))
+	if err := c.Dismiss(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the dismissal of nobody: %v", err)
+	}
+	if err := c.server.Serve(nobody); !errors.Is(err, grpc.ErrServerStopped) {
+		t.Errorf("after the dismissal the server goes on: %v", err)
 	}
 }

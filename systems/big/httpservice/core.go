@@ -17,6 +17,7 @@
 package httpservice
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 
@@ -94,9 +95,7 @@ func (c *core) Dismiss() error {
 	for _, address := range c.Addresses() {
 		stops.Go(func() error { return post(c.client, address, "/stop", nil) })
 	}
-	if err := stops.Wait(); err != nil {
-		return err
-	}
+	err := stops.Wait()
 	c.client.CloseIdleConnections()
-	return shutdown(c.server)
+	return errors.Join(err, shutdown(c.server))
 }

@@ -1,11 +1,14 @@
 package httpservice
 
 import (
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
@@ -33,5 +36,23 @@ func TestCoreRefusesRegistrations(t *testing.T) {
 	}
 	if err := c.AwaitFinish(); err == nil {
 		t.Error("the core does not fail after one registration too many")
+	}
+}
+
+// TestDismissalStopsTheServer, also if a worker cannot be reached.
+func TestDismissalStopsTheServer(t *testing.T) {
+	t.Setenv("CLEAVE_ADDRESS", "127.0.0.1:0")
+	workers, err := NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 1, Pings: 1}})
+	testset.Must(t, err)
+	c := workers.(*core)
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	testset.Must(t, err)
+	_, err = c.Register(nobody.Addr().String())
+	testset.Must(t, errors.Join(err, nobody.Close()))
+	if err := c.Dismiss(); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("the dismissal of nobody: %v", err)
+	}
+	if err := c.server.Serve(nobody); !errors.Is(err, http.ErrServerClosed) {
+		t.Errorf("after the dismissal the server goes on: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -55,14 +56,14 @@ func (c *core) KickOff() error {
 	return nil
 }
 
-// sendAll sends a message of a kind to every worker.
-func (c *core) sendAll(k kind) error {
+// sendAll sends a message of a kind to every worker, also after an error.
+func (c *core) sendAll(k kind) (err error) {
 	for worker := range c.board.job.Total() {
-		if err := c.inboxes.Send(worker, message(k, 0)); err != nil {
-			return fmt.Errorf("send message of kind %d to worker %d: %w", k, worker, err)
+		if failed := c.inboxes.Send(worker, message(k, 0)); failed != nil {
+			err = errors.Join(err, fmt.Errorf("send message of kind %d to worker %d: %w", k, worker, failed))
 		}
 	}
-	return nil
+	return err
 }
 
 // linkCircles links the neighbourhoods that share a processor to a circle, in which their turns go round, and
@@ -99,13 +100,11 @@ func (c *core) AwaitFinish() error {
 
 // Dismiss implements big.Workers. It lifts all gates first, since a worker at a closed gate does not read its
 // inbox.
-func (c *core) Dismiss() error {
+func (c *core) Dismiss() (err error) {
 	for number := range c.board.neighbourhoods {
-		if err := c.board.neighbourhoods[number].lift(); err != nil {
-			return err
-		}
+		err = errors.Join(err, c.board.neighbourhoods[number].lift())
 	}
-	return c.sendAll(dismissal)
+	return errors.Join(err, c.sendAll(dismissal))
 }
 
 // Account implements big.Workers.

@@ -122,6 +122,25 @@ func TestFullInboxEndsTheSender(t *testing.T) {
 	}
 }
 
+// TestEveryWorkerIsDismissed, also if the inbox of another one is full, and the core says so.
+func TestEveryWorkerIsDismissed(t *testing.T) {
+	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}, Worker: 1}
+	b := newTestBoard(t, job.Job)
+	c, err := newCore(b, job)
+	testset.Must(t, err)
+	for err == nil {
+		err = c.inboxes.Send(0, message(ping, 1))
+	}
+	if err := c.Dismiss(); !errors.Is(err, ring.ErrFull) || !strings.Contains(err.Error(), "worker 0") {
+		t.Errorf("the dismissal: %v, want that the inbox of worker 0 is full", err)
+	}
+	w, err := newWorker(b, job, job.NewWorker(job.Worker, big.Clock))
+	testset.Must(t, err)
+	if m, received := w.inbox.Receive(); !received || kindOf(m) != dismissal {
+		t.Error("worker 1 is not dismissed")
+	}
+}
+
 func TestCircles(t *testing.T) {
 	for _, test := range []struct {
 		name   string
