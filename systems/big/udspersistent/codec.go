@@ -60,12 +60,15 @@ func (b *binaryCodec) decode(data []byte) (o op, n int, err error) {
 // with its op.
 const maxLine = 1 << 10
 
-// jsonCodec encodes the messages of udsservice, one per line. Its own decoder is limited to the form in which
-// it encodes messages itself; it passes lines in any other form to encoding/json, with the same result.
+// jsonCodec encodes the messages of udsservice, one per line. Both ends of a link write a message in one
+// form, without blanks, so the decoder takes no other.
 type jsonCodec struct {
 	own, peer []byte // addresses, as JSON strings
 	line      []byte
 }
+
+// The parts of a line around its op and its content.
+var beginning, middle, ending = []byte(`{"op":"`), []byte(`","content":`), []byte("}")
 
 // newJSONCodec returns the codec of a link between two workers with these addresses.
 func newJSONCodec(own, peer string) *jsonCodec {
@@ -79,11 +82,12 @@ func (j *jsonCodec) encode(o op) []byte {
 	if o == pong {
 		name = udsservice.OpPong
 	}
-	j.line = append(j.line[:0], `{"op":"`...)
+	j.line = append(j.line[:0], beginning...)
 	j.line = append(j.line, name...)
-	j.line = append(j.line, `","content":`...)
+	j.line = append(j.line, middle...)
 	j.line = append(j.line, j.own...)
-	j.line = append(j.line, "}\n"...)
+	j.line = append(j.line, ending...)
+	j.line = append(j.line, '\n')
 	return j.line
 }
 
@@ -96,13 +100,13 @@ func (j *jsonCodec) decode(data []byte) (o op, n int, err error) {
 		return 0, 0, nil
 	}
 	line := data[:end]
-	name, content, plain := splitPlain(line)
-	if !plain {
-		if name, content, err = splitAny(line); err != nil {
-			return 0, 0, err
-		}
-	}
-	if !bytes.Equal(content, j.peer) {
+	rest, begins := bytes.CutPrefix(line, beginning)
+	name, rest, divided := bytes.Cut(rest, middle)
+	content, ends := bytes.CutSuffix(rest, ending)
+	switch {
+	case !begins || !divided || !ends:
+		return 0, 0, fmt.Errorf("message %.120q: want %s...%s...%s", line, beginning, middle, ending)
+	case !bytes.Equal(content, j.peer):
 		return 0, 0, fmt.Errorf("message %.120q: sender %s on the link to %s", line, content, j.peer)
 	}
 	switch string(name) {
@@ -113,52 +117,4 @@ func (j *jsonCodec) decode(data []byte) (o op, n int, err error) {
 	}
 	return 0, 0, fmt.Errorf("message %.120q: op %q, want %s or %s", line, name, udsservice.OpPing,
 		udsservice.OpPong)
-}
-
-// splitPlain returns the op and the content, with its quotes, of a line of exactly the form
-// {"op":"name","content":"text"}, without blanks and escapes. ok is false for any other form.
-func splitPlain(line []byte) (name, content []byte, ok bool) {
-	const beginning, middle = `{"op":"`, `","content":`
-	if len(line) < len(beginning) || string(line[:len(beginning)]) != beginning {
-		return nil, nil, false
-	}
-	rest := line[len(beginning):]
-	quote := bytes.IndexByte(rest, '"')
-	if quote < 0 {
-		return nil, nil, false
-	}
-	name, rest = rest[:quote], rest[quote:]
-	if len(rest) < len(middle)+3 || string(rest[:len(middle)]) != middle || rest[len(rest)-1] != '}' {
-		return nil, nil, false
-	}
-	content = rest[len(middle) : len(rest)-1]
-	return name, content, isPlain(name) && content[0] == '"' && content[len(content)-1] == '"' &&
-		isPlain(content[1:len(content)-1])
-}
-
-// isPlain reports whether a JSON string needs no escapes for text.
-func isPlain(text []byte) bool {
-	for _, b := range text {
-		if b < ' ' || b == '"' || b == '\\' || b >= 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-// splitAny returns the op and the content, as a JSON string, of any JSON message with an address as its
-// content.
-func splitAny(line []byte) (name, content []byte, err error) {
-	var message udsservice.Message
-	if err := json.Unmarshal(line, &message); err != nil {
-		return nil, nil, fmt.Errorf("message %.120q: %w", line, err)
-	}
-	address, err := message.Address()
-	if err != nil {
-		return nil, nil, err
-	}
-	if content, err = json.Marshal(address); err != nil {
-		return nil, nil, fmt.Errorf("message %.120q: %w", line, err)
-	}
-	return []byte(message.Op), content, nil
 }

@@ -61,7 +61,7 @@ func TestWorkerRefuses(t *testing.T) {
 			`op "finish"`},
 		{"ping of another sender", "json", "", hello + `{"op":"ping","content":"DIR/worker-00001.sock"}` + "\n",
 			"on the link to"},
-		{"no json", "json", "", hello + "ping\n", "invalid character"},
+		{"no json", "json", "", hello + "ping\n", `message "ping": want {"op":"`},
 		{"a line without end", "json", "", hello + strings.Repeat(" ", 2*maxLine), "longer than"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
