@@ -1,7 +1,6 @@
-// Package bigtest runs an architecture of Big end to end in that architecture's
-// own tests: the test binary starts itself once per unit, with the layout, the
-// environment and the control protocol that a deployer would use, and audits
-// the reports. It is a small deployer for tests.
+// Package bigtest plays whole trials of an architecture of Big in that architecture's own tests: it deploys
+// the units as processes, as a trial does, and audits their reports. The test binary is the program of its
+// units, too.
 //
 // Entry points: Main for TestMain, WholeTrials and Run for whole trials, Start for tests that
 // interfere with the units of a trial; RunWorkers for architectures with one process.
@@ -11,30 +10,36 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// unitVariable marks, in the environment, a test binary that is a unit.
-const unitVariable = "CLEAVE_BIGTEST_UNIT"
-
 // Main implements TestMain for the package of an architecture: it runs the tests, or, if this binary was
-// started as a unit, the unit.
+// started as a unit or as a part of the deployer, that.
 func Main(
 	m *testing.M, newCore func(big.UnitJob) (big.Workers, error),
 	runWorker func(big.UnitJob) (big.Account, error),
 ) {
-	if os.Getenv(unitVariable) == "" {
+	if filepath.Base(os.Args[0]) == unitProgram {
+		unit.Main(func(channel *unit.Channel, job string) error {
+			return big.PlayUnit(channel, job, newCore, runWorker)
+		})
+		return
+	}
+	part := trials.Part(os.Args[1:])
+	if part == nil {
 		os.Exit(m.Run())
 	}
-	channel := unit.NewChannel(os.Stdin, os.Stdout)
-	if err := big.PlayUnit(channel, os.Args[1], newCore, runWorker); err != nil {
-		_ = channel.Failed(err) // the harness also sees the exit status
+	if err := part(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
@@ -73,13 +78,11 @@ func WholeTrials(t *testing.T, architecture string, settings ...map[string]strin
 	}
 	t.Run("killed worker", func(t *testing.T) {
 		d := startReady(t, Trial{Architecture: architecture, Neighbourhoods: 2, Workers: 3, Pings: 10_000_000})
-		testset.Must(t, d.Command(lab.CommandStart))
-		testset.Must(t, d.Kill("worker-00004"))
-		event, err := d.Await(lab.EventFinished)
-		if err == nil {
-			t.Fatalf("the trial finished without a worker: %+v", event)
+		testset.Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
+		testset.Must(t, d.kill("worker-00004"))
+		if why := d.AwaitFailure(); !strings.Contains(why, "worker-00004") {
+			t.Errorf("failure %q, want the end of the worker", why)
 		}
-		t.Log(err)
 	})
 }
 
@@ -87,7 +90,7 @@ func WholeTrials(t *testing.T, architecture string, settings ...map[string]strin
 func startReady(tb testing.TB, trial Trial) *Deployment {
 	tb.Helper()
 	d := Start(tb, trial)
-	_, err := d.Await(lab.EventReady)
+	_, err := d.AwaitEvent(lab.EventReady)
 	testset.Must(tb, err)
 	return d
 }
@@ -102,18 +105,6 @@ func Run(tb testing.TB, trial Trial) {
 	if want := trial.job().RoundTrips(); audit.Counts["received"] != want {
 		tb.Fatalf("%s: %d pongs, want %d", trial.Name(), audit.Counts["received"], want)
 	}
-}
-
-// finish plays the rest of a trial whose units are ready, and returns its audit.
-func (d *Deployment) finish() (lab.Audit, error) {
-	if err := d.Command(lab.CommandStart); err != nil {
-		return lab.Audit{}, err
-	}
-	if _, err := d.Await(lab.EventFinished); err != nil {
-		return lab.Audit{}, err
-	}
-	reports, err := d.Stop()
-	return big.System{}.Audit(d.trial.variant(), d.trial.point(), reports), err
 }
 
 // Sizes returns the trials that every architecture must pass: tiny, odd and full neighbourhoods (full ones

@@ -71,9 +71,9 @@ func BrokenHTTP(t *testing.T, architecture string) {
 			if status, err := request(worker, "POST", "/start", start); err != nil || status != http.StatusOK {
 				t.Logf("start: status %d, error %v", status, err) // the worker may have ended already
 			}
-			failure, err := d.Failure()
-			if err != nil || !strings.Contains(failure, test.want) || !strings.Contains(failure, "worker 0") {
-				t.Errorf("failure %q (%v), want one of worker 0 with %q", failure, err, test.want)
+			failure := d.AwaitFailure()
+			if !strings.Contains(failure, test.want) || !strings.Contains(failure, "worker 0") {
+				t.Errorf("failure %q, want one of worker 0 with %q", failure, test.want)
 			}
 		})
 	}

@@ -68,7 +68,7 @@ func TestWorkerRefuses(t *testing.T) {
 			trial := bigtest.Trial{Architecture: big.UDSPersistent, Knobs: encoding(test.encoding), Neighbourhoods: 1,
 				Workers: 2, Pings: 20}
 			d := bigtest.Start(t, trial, "worker-00001")
-			inDir := func(text string) string { return strings.ReplaceAll(text, "DIR", d.Dir()) }
+			inDir := func(text string) string { return strings.ReplaceAll(text, "DIR", d.Dir) }
 			core, fromWorker := acceptWorker(t, inDir("DIR/core.sock"))
 			write(t, core, inDir(`{"op":"neighbourhood","content":["DIR/worker-00000.sock","DIR/worker-00001.sock"]}`+
 				"\n"))
@@ -83,9 +83,9 @@ func TestWorkerRefuses(t *testing.T) {
 			} else if err := peer.Close(); err != nil {
 				t.Fatal(err)
 			}
-			failure, err := d.Failure()
-			if err != nil || !strings.Contains(failure, inDir(test.want)) || !strings.Contains(failure, "worker 1") {
-				t.Errorf("failure %q (%v), want one of worker 1 with %q", failure, err, test.want)
+			failure := d.AwaitFailure()
+			if !strings.Contains(failure, inDir(test.want)) || !strings.Contains(failure, "worker 1") {
+				t.Errorf("failure %q, want one of worker 1 with %q", failure, test.want)
 			}
 		})
 	}

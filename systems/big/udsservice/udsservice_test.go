@@ -43,7 +43,7 @@ func TestWorkerRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d := bigtest.Start(t, bigtest.Trial{Architecture: big.UDS, Neighbourhoods: 1, Workers: 2, Pings: 20},
 				"worker-00000")
-			inDir := func(text string) string { return strings.ReplaceAll(text, "DIR", d.Dir()) }
+			inDir := func(text string) string { return strings.ReplaceAll(text, "DIR", d.Dir) }
 			listener, err := net.Listen("unix", inDir(core))
 			testset.Must(t, err)
 			defer func() { _ = listener.Close() }() // nothing is buffered
@@ -53,9 +53,9 @@ func TestWorkerRefuses(t *testing.T) {
 			for _, message := range test.messages {
 				sendText(t, inDir(self), inDir(message))
 			}
-			failure, err := d.Failure()
-			if err != nil || !strings.Contains(failure, inDir(test.want)) || !strings.Contains(failure, "worker 0") {
-				t.Errorf("failure %q (%v), want one of worker 0 with %q", failure, err, inDir(test.want))
+			failure := d.AwaitFailure()
+			if !strings.Contains(failure, inDir(test.want)) || !strings.Contains(failure, "worker 0") {
+				t.Errorf("failure %q, want one of worker 0 with %q", failure, inDir(test.want))
 			}
 		})
 	}
