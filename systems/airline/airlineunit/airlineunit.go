@@ -17,12 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/binding/accept"
-	"github.com/cleave-lab/cleave/binding/requestlog"
-	"github.com/cleave-lab/cleave/binding/resilient"
-	"github.com/cleave-lab/cleave/binding/rpc"
-	"github.com/cleave-lab/cleave/binding/secure"
-	"github.com/cleave-lab/cleave/binding/spans"
+	"google.golang.org/grpc"
+
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/calls"
 	"github.com/cleave-lab/cleave/systems/airline/service"
@@ -44,25 +40,65 @@ func Run(channel *unit.Channel, _ string) error {
 	if err != nil {
 		return err
 	}
-	log := hosting.NewErrorLog(os.Stderr, settings.Unit)
-	err = hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
-		return Open(ctx, settings, log.Error)
-	})
-	return errors.Join(err, log.Close())
+	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) { return Open(ctx, settings) })
 }
 
 // Unit is an open unit of the airline.
 type Unit struct {
-	kind    string
-	store   store.Store
-	parts   web.Parts
-	clients []client
-	grpc    bool
-	// security is that of connections with other units; nil: they are not protected.
-	security *secure.Transport
-	guards   *resilient.Guards
-	log      *requestlog.Log // of what the unit answers; nil: none
-	spans    *spans.Provider // of requests that are traced; nil: none are
+	hosting.Unit
+	parts web.Parts
+}
+
+// Open returns a unit with its store open, its first data loaded, and clients of the units that it asks.
+func Open(ctx context.Context, s Settings) (*Unit, error) {
+	u := &Unit{parts: web.Parts{ServesUnits: s.Unit != UnitMonolith}}
+	binding := hosting.HTTP // of package web
+	if s.GRPC {
+		binding = hosting.GRPC
+	}
+	var err error
+	u.Unit, err = hosting.NewUnit(s.Unit, s.Unit, s.Dir, s.Settings,
+		hosting.Calls{Binding: binding, MaxMessage: calls.MaxMessage, Faults: calls.Faults{}},
+		nil) // calls only read
+	if err != nil {
+		return nil, err
+	}
+	u.Peer = func(unit string) (string, error) { return s.Peers[unit], nil }
+	if err := u.open(ctx, s); err != nil {
+		return nil, errors.Join(err, u.Close())
+	}
+	return u, nil
+}
+
+// open opens the store, loads the first data, and makes the parts of the unit and clients of others.
+func (u *Unit) open(ctx context.Context, s Settings) error {
+	opened, err := openStore(ctx, s)
+	if err != nil {
+		return err
+	}
+	u.Keep(opened)
+	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
+	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
+		return fmt.Errorf("load the data of the airline: %w", err)
+	}
+	if has(UnitCustomers) {
+		u.parts.Customers = &service.Customers{Store: opened}
+		u.Offer(func(server grpc.ServiceRegistrar) { calls.OfferCustomers(server, u.parts.Customers) })
+	}
+	if has(UnitFlights) {
+		u.parts.Flights = &service.Flights{Store: opened}
+		u.Offer(func(server grpc.ServiceRegistrar) { calls.OfferFlights(server, u.parts.Flights) })
+	}
+	if has(UnitAuth) {
+		u.parts.Auth = &service.Auth{Store: opened, Credentials: u.parts.Customers,
+			Lasts: time.Duration(s.SessionSeconds) * time.Second}
+		u.parts.Sessions = u.parts.Auth
+		u.Offer(func(server grpc.ServiceRegistrar) { calls.OfferAuth(server, u.parts.Auth) })
+	}
+	if has(UnitBookings) {
+		u.parts.Bookings = &service.Bookings{Store: opened, Flights: u.parts.Flights}
+	}
+	return u.connect(s)
 }
 
 // client is a client of another unit.
@@ -70,59 +106,23 @@ type client interface {
 	service.Sessions
 	service.Credentials
 	service.FlightFinder
-	Close()
-}
-
-// Open returns a unit with its store open, its first data loaded, and clients of the units that it asks.
-// logError receives failures of the airline itself.
-func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) {
-	opened, err := openStore(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	u := &Unit{kind: s.Unit, store: opened, grpc: s.GRPC, security: s.Security,
-		guards: hosting.Guards(s.Resilience, rpc.Problems(airline.ProblemOf), nil), // all calls only read
-		log:    hosting.RequestLog(s.Logging, s.Unit), spans: hosting.Tracer(s.Spans),
-		parts: web.Parts{ServesUnits: s.Unit != UnitMonolith, LogError: logError}}
-	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
-	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
-		return nil, errors.Join(fmt.Errorf("load the data of the airline: %w", err), u.Close())
-	}
-	if has(UnitCustomers) {
-		u.parts.Customers = &service.Customers{Store: opened}
-	}
-	if has(UnitFlights) {
-		u.parts.Flights = &service.Flights{Store: opened}
-	}
-	if has(UnitAuth) {
-		u.parts.Auth = &service.Auth{Store: opened, Credentials: u.parts.Customers,
-			Lasts: time.Duration(s.SessionSeconds) * time.Second}
-		u.parts.Sessions = u.parts.Auth
-	}
-	if has(UnitBookings) {
-		u.parts.Bookings = &service.Bookings{Store: opened, Flights: u.parts.Flights}
-	}
-	if err := u.connect(s); err != nil {
-		return nil, errors.Join(err, u.Close())
-	}
-	return u, nil
 }
 
 // connect sets the parts that this unit does not host to clients of the units that host them.
 func (u *Unit) connect(s Settings) error {
 	for _, peer := range Asks(s.Unit, s.Key != nil) {
-		secured := s.Security.Client(peer)
 		var asked client
-		var err error
 		if s.GRPC {
-			asked, err = calls.NewClient(s.Peers[peer], secured, u.guards)
+			connection, err := u.Client(peer)
+			if err != nil {
+				return err
+			}
+			asked = calls.NewClient(connection)
 		} else {
-			asked = web.NewClient(s.Peers[peer], s.Pool, secured, u.guards.ForUnit())
+			overHTTP := web.NewClient(s.Peers[peer], s.Pool, u.Calls.Security.Client(peer), u.Calls.Guards.ForUnit())
+			u.Keep(overHTTP)
+			asked = overHTTP
 		}
-		if err != nil {
-			return err
-		}
-		u.clients = append(u.clients, asked)
 		switch peer {
 		case UnitAuth:
 			u.parts.Sessions = asked
@@ -153,8 +153,9 @@ func openStore(ctx context.Context, s Settings) (store.Store, error) {
 
 // handler returns the handler of the parts' operations over HTTP, which also logs and traces requests.
 func (u *Unit) handler(parts web.Parts) http.Handler {
-	answer := u.log.Handler(web.NewHandler(parts))
-	customers, units := front.Traced(answer, u.spans, u.kind), front.Continued(answer, u.spans)
+	parts.LogError = u.LogError
+	answer := u.Log.Handler(web.NewHandler(parts))
+	customers, units := front.Traced(answer, u.Spans, u.Name), front.Continued(answer, u.Spans)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, web.Internal) {
 			units.ServeHTTP(w, r)
@@ -167,52 +168,22 @@ func (u *Unit) handler(parts web.Parts) http.Handler {
 // Serve answers requests until ctx ends, and returns when those in flight are answered. If units call each
 // other over gRPC or TLS, the first bytes of a connection distinguish units from customers.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
-	greeting := ""
-	switch {
-	case !u.parts.ServesUnits:
-	case u.security != nil:
-		greeting = secure.Greeting
-	case u.grpc:
-		greeting = calls.Greeting
-	}
-	if greeting == "" {
+	overHTTP, secured := u.Calls.Binding == hosting.HTTP, u.Calls.Security != nil
+	if !u.parts.ServesUnits || overHTTP && !secured {
 		return web.Serve(ctx, listener, u.handler(u.parts))
 	}
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	ofUnits, others := accept.Fork(listener, greeting)
-	served := make(chan error, 1)
-	go func() {
-		served <- u.serveUnits(ctx, u.security.Listener(ofUnits))
-		end()
-	}()
+	units := u.Unit.Serve
+	if overHTTP {
+		units = func(ctx context.Context, listener net.Listener) error {
+			return web.Serve(ctx, u.Calls.Security.Listener(listener), u.handler(u.parts))
+		}
+	}
 	public := u.parts
-	public.ServesUnits = u.security == nil
-	err := web.Serve(ctx, others, u.handler(public))
-	end()
-	return errors.Join(err, <-served)
+	public.ServesUnits = !secured
+	return u.ServeBeside(ctx, listener, units, func(ctx context.Context, listener net.Listener) error {
+		return web.Serve(ctx, listener, u.handler(public))
+	})
 }
-
-// serveUnits answers other units.
-func (u *Unit) serveUnits(ctx context.Context, listener net.Listener) error {
-	if !u.grpc {
-		return web.Serve(ctx, listener, u.handler(u.parts))
-	}
-	asked := calls.Parts{}
-	if u.parts.Auth != nil { // an interface must not hold a nil pointer
-		asked.Sessions = u.parts.Auth
-	}
-	if u.parts.Customers != nil {
-		asked.Credentials = u.parts.Customers
-	}
-	if u.parts.Flights != nil {
-		asked.Flights = u.parts.Flights
-	}
-	return rpc.Serve(ctx, listener, calls.NewServer(asked, u.parts.LogError, u.log, u.spans), drain)
-}
-
-// drain limits the time that calls in flight have to finish when the unit ends.
-const drain = 5 * time.Second
 
 // Report implements hosting.Served. It hands over the bookings, for the audit. All replicas have the same
 // bookings, in their server: the first one, which has the name of the unit, hands them over.
@@ -221,7 +192,7 @@ func (u *Unit) Report(channel *unit.Channel) error {
 	if err != nil {
 		return err
 	}
-	if u.parts.Bookings != nil && name == u.kind {
+	if u.parts.Bookings != nil && name == u.Name {
 		dir, err := unit.Dir()
 		if err != nil {
 			return err
@@ -234,10 +205,7 @@ func (u *Unit) Report(channel *unit.Channel) error {
 			return err
 		}
 	}
-	if err := hosting.HandOverSpans(channel, u.spans); err != nil {
-		return err
-	}
-	return channel.Report(hosting.ReportOf(u.guards, u.spans))
+	return u.Unit.Report(channel)
 }
 
 func (u *Unit) writeBookings(path string) error {
@@ -248,12 +216,4 @@ func (u *Unit) writeBookings(path string) error {
 	encoder := json.NewEncoder(file)
 	err = u.parts.Bookings.Each(context.Background(), func(b airline.Booking) error { return encoder.Encode(b) })
 	return errors.Join(err, file.Close())
-}
-
-// Close closes what the unit uses. It serves no more.
-func (u *Unit) Close() error {
-	for _, client := range u.clients {
-		client.Close()
-	}
-	return u.store.Close()
 }

@@ -22,11 +22,12 @@ func TestALoginIsTraced(t *testing.T) {
 		peers, stop, err := hostingtest.Serve([]string{UnitAuth, UnitCustomers},
 			func(ctx context.Context, name string, peers map[string]string) (hosting.Served, error) {
 				u, err := Open(ctx, Settings{Unit: name, Peers: peers, Folder: t.TempDir(), SessionSeconds: 60,
-					Pool: true, GRPC: overGRPC, Spans: 1, Data: airline.Data{Customers: 10, Airports: 2, Days: 1,
-						Flights: 1, FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}},
-					func(err error) { t.Error(err) })
+					Pool: true, GRPC: overGRPC, Data: airline.Data{Customers: 10, Airports: 2, Days: 1, Flights: 1,
+						FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
+					Settings: kit.Settings{Security: kit.Plain, Resilience: kit.Unguarded, Spans: 1}})
 				testset.Must(t, err)
-				tracers[name] = u.spans
+				u.LogError = func(err error) { t.Error(err) }
+				tracers[name] = u.Spans
 				return u, nil
 			})
 		testset.Must(t, err)
@@ -48,10 +49,11 @@ func TestCallsAreRetried(t *testing.T) {
 	for _, overGRPC := range []bool{false, true} {
 		u, err := Open(t.Context(), Settings{Unit: UnitAuth,
 			Peers:  map[string]string{UnitCustomers: hostingtest.Nobody(t)},
-			Folder: t.TempDir(), SessionSeconds: 60, Pool: true, GRPC: overGRPC, Resilience: kit.Retries},
-			func(err error) { t.Error(err) })
+			Folder: t.TempDir(), SessionSeconds: 60, Pool: true, GRPC: overGRPC,
+			Settings: kit.Settings{Security: kit.Plain, Resilience: kit.Retries}})
 		testset.Must(t, err)
-		hostingtest.WantAttempts(t, u.guards, "check a password", 4, func() error {
+		u.LogError = func(err error) { t.Error(err) }
+		hostingtest.WantAttempts(t, u.Calls.Guards, "check a password", 4, func() error {
 			return u.parts.Auth.Credentials.Check(t.Context(), "c1", "password-1")
 		})
 		if err := u.Close(); err != nil {

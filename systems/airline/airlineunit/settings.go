@@ -11,11 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/kit"
-	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
 
 // The units. UnitMonolith hosts the parts of all others.
@@ -32,19 +30,17 @@ const ServiceDatabase = "database"
 
 // Settings hold the settings of a unit from its environment, the same in all implementations.
 type Settings struct {
+	kit.Settings   // only units in Go have them; sidecars, encoding and balancing are no settings of a unit
 	Unit           string
+	Dir            string            // of the unit; it has the identity of the unit if calls are protected
 	Peers          map[string]string // host:port by unit
 	Folder         string            // of the embedded store
 	Database       string            // URL of the server; empty: the embedded store
 	Data           airline.Data
 	SessionSeconds int
-	Key            []byte            // of signed sessions; nil: auth is asked
-	Pool           bool              // connections to other units are kept
-	GRPC           bool              // units call each other over gRPC, not over HTTP; it keeps its connections
-	Security       *secure.Transport // of the connections between units; only units in Go have it
-	Resilience     string            // a value of kit.KnobResilience; only units in Go have it
-	Logging        string            // a value of kit.KnobLogging; only units in Go have it
-	Spans          float64           // the share of requests that are traced; only units in Go have it
+	Key            []byte // of signed sessions; nil: auth is asked
+	Pool           bool   // connections to other units are kept
+	GRPC           bool   // units call each other over gRPC, not over HTTP; it keeps its connections
 }
 
 // keySize is the length of the key of signed sessions, in bytes.
@@ -66,19 +62,16 @@ func Read(get func(string) string) (Settings, error) {
 		SessionSeconds: r.number("AIRLINE_SESSION_SECONDS", 1800, 1, 86400),
 		Pool:           r.one("AIRLINE_POOL", "on", "off") == "on",
 		GRPC:           r.one("AIRLINE_CALLS", "http", "grpc") == "grpc",
-		Resilience:     r.one("AIRLINE_RESILIENCE", kit.Resilience().Values...),
-		Logging:        r.one("AIRLINE_LOGGING", kit.LogNothing, kit.LogRequests),
+		Dir:            get("CLEAVE_DIR"),
+		Settings: kit.Settings{Security: r.one("AIRLINE_SECURITY", kit.Security().Values...),
+			Resilience: r.one("AIRLINE_RESILIENCE", kit.Resilience().Values...),
+			Logging:    r.one("AIRLINE_LOGGING", kit.Logging().Values...)},
 	}
 	if s.GRPC && !s.Pool {
 		r.mistakes = append(r.mistakes,
 			errors.New(`AIRLINE_POOL is "off": with AIRLINE_CALLS=grpc connections are kept, use on`))
 	}
 	var err error
-	s.Security, err = hosting.Security(r.one("AIRLINE_SECURITY", kit.Plain, kit.TLS, kit.MutualTLS),
-		get("CLEAVE_DIR"), s.Unit)
-	if err != nil {
-		r.mistakes = append(r.mistakes, err)
-	}
 	if s.Spans, err = kit.TracedShare(map[string]string{kit.KnobSpans: cmp.Or(get("AIRLINE_SPANS"),
 		kit.SpansOff)}); err != nil {
 		r.mistakes = append(r.mistakes, fmt.Errorf("AIRLINE_SPANS: %w", err))

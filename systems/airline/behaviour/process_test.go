@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/binding/grpcgo"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/servers"
@@ -352,10 +353,10 @@ func TestUnitsSpeakOneGRPC(t *testing.T) {
 		s := newSession(t, a, 0)
 		unit := map[string]*calls.Client{}
 		for _, name := range []string{Auth, Customers, Flights} {
-			client, err := calls.NewClient(strings.TrimPrefix(a.Units[name], "http://"), nil, nil)
+			connection, err := grpcgo.NewClient(strings.TrimPrefix(a.Units[name], "http://"), calls.Faults{}, nil)
 			testset.Must(t, err)
-			defer client.Close()
-			unit[name] = client
+			defer func() { testset.Must(t, connection.Close()) }()
+			unit[name] = calls.NewClient(connection)
 		}
 		session, err := unit[Auth].Session(t.Context(), s.token)
 		if err != nil || session.Login != s.login || time.Until(session.Expires) < 25*time.Minute {

@@ -1,8 +1,7 @@
 // Package calls carries the calls between units of the airline over gRPC, with grpc-go, instead of HTTP with
-// JSON (web.Client). A unit answers calls at the same address as everything else: their connections begin
-// with Greeting.
+// JSON (web.Client).
 //
-// Entry points: NewServer, NewClient.
+// Entry points: OfferAuth, OfferCustomers, OfferFlights, NewClient.
 package calls
 
 import (
@@ -10,33 +9,30 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cleave-lab/cleave/binding/grpcgo"
-	"github.com/cleave-lab/cleave/binding/requestlog"
+	"google.golang.org/grpc"
+
 	"github.com/cleave-lab/cleave/binding/rpc"
-	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/api/airlinepb"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 )
 
 const (
-	// Greeting begins every connection of HTTP/2, and no request of HTTP/1.
-	Greeting = "PRI"
 	// callTimeout limits the wait for the answer of another unit.
 	callTimeout = 5 * time.Second
-	// maxMessage is the longest request, in bytes.
-	maxMessage = 16 << 10
+	// MaxMessage is the longest request, in bytes.
+	MaxMessage = 16 << 10
 )
 
-// faults encodes the failures of calls. Refusals that belong to a call, such as an unknown token, are part of
+// Faults encodes the failures of calls. Refusals that belong to a call, such as an unknown token, are part of
 // its answer instead.
-type faults struct{}
+type Faults struct{}
 
 // Encode implements rpc.Faults.
-func (faults) Encode(err error) rpc.Fault { return airline.ProblemOf(err).Fault() }
+func (Faults) Encode(err error) rpc.Fault { return airline.ProblemOf(err).Fault() }
 
 // Decode implements rpc.Faults.
-func (faults) Decode(fault rpc.Fault, cause error) error {
+func (Faults) Decode(fault rpc.Fault, cause error) error {
 	switch fault.Kind {
 	case rpc.Cancelled: // no failure of the other unit, which its breaker would count
 		return &rpc.Problem{Kind: rpc.Cancelled, Detail: fault.Detail, Cause: cause}
@@ -47,54 +43,27 @@ func (faults) Decode(fault rpc.Fault, cause error) error {
 	return fmt.Errorf("another unit answers %s: %s", fault.Kind, fault.Detail)
 }
 
-// Parts are the components that other units call; nil if another unit hosts them.
-type Parts struct {
-	Sessions    service.Sessions
-	Credentials service.Credentials
-	Flights     service.FlightFinder
-}
-
-// NewServer returns a server for calls of other units. Failures of the airline itself are logged; so are all
-// calls, if log is not nil. The tracer, if it is not nil, makes spans of calls whose callers are traced.
-func NewServer(
-	parts Parts, logError func(error), log *requestlog.Log, tracer *spans.Provider,
-) *grpcgo.Server {
-	options := []rpc.Option{rpc.LogErrors(logError)}
-	if tracer != nil {
-		options = append(options, rpc.Traced(tracer))
-	}
-	server := grpcgo.NewServer(maxMessage, faults{}, options...)
-	s := log.Registrar(server, faults{})
-	if parts.Sessions != nil {
-		airlinepb.RegisterAuthServer(s, answers{Parts: parts})
-	}
-	if parts.Credentials != nil {
-		airlinepb.RegisterCustomersServer(s, answers{Parts: parts})
-	}
-	if parts.Flights != nil {
-		airlinepb.RegisterFlightsServer(s, answers{Parts: parts})
-	}
-	return server
-}
-
 // refused reports whether an error is a refusal of a kind.
 func refused(err error, kind rpc.Kind) bool {
 	return err != nil && airline.ProblemOf(err).Kind == kind
 }
 
-// answers answers the calls of other units.
-type answers struct {
+// auth answers calls about sessions.
+type auth struct {
 	airlinepb.UnimplementedAuthServer
-	airlinepb.UnimplementedCustomersServer
-	airlinepb.UnimplementedFlightsServer
-	Parts
+	service.Sessions
+}
+
+// OfferAuth makes a server answer calls about sessions.
+func OfferAuth(server grpc.ServiceRegistrar, sessions service.Sessions) {
+	airlinepb.RegisterAuthServer(server, auth{Sessions: sessions})
 }
 
 // FindSession implements airlinepb.AuthServer.
-func (a answers) FindSession(
+func (a auth) FindSession(
 	ctx context.Context, r *airlinepb.FindSessionRequest,
 ) (*airlinepb.FindSessionResponse, error) {
-	session, err := a.Sessions.Session(ctx, r.GetToken())
+	session, err := a.Session(ctx, r.GetToken())
 	if refused(err, airline.NoSession) {
 		return &airlinepb.FindSessionResponse{}, nil
 	}
@@ -105,22 +74,44 @@ func (a answers) FindSession(
 		Expires: session.Expires.Format(time.RFC3339Nano)}}, nil
 }
 
+// customers answers calls about passwords.
+type customers struct {
+	airlinepb.UnimplementedCustomersServer
+	service.Credentials
+}
+
+// OfferCustomers makes a server answer calls about passwords.
+func OfferCustomers(server grpc.ServiceRegistrar, credentials service.Credentials) {
+	airlinepb.RegisterCustomersServer(server, customers{Credentials: credentials})
+}
+
 // CheckPassword implements airlinepb.CustomersServer.
-func (a answers) CheckPassword(
+func (c customers) CheckPassword(
 	ctx context.Context, r *airlinepb.CheckPasswordRequest,
 ) (*airlinepb.CheckPasswordResponse, error) {
-	err := a.Credentials.Check(ctx, r.GetLogin(), r.GetPassword())
+	err := c.Check(ctx, r.GetLogin(), r.GetPassword())
 	if err != nil && !refused(err, airline.WrongCredentials) {
 		return nil, err
 	}
 	return &airlinepb.CheckPasswordResponse{Right: err == nil}, nil
 }
 
+// flights answers calls about flights.
+type flights struct {
+	airlinepb.UnimplementedFlightsServer
+	service.FlightFinder
+}
+
+// OfferFlights makes a server answer calls about flights.
+func OfferFlights(server grpc.ServiceRegistrar, finder service.FlightFinder) {
+	airlinepb.RegisterFlightsServer(server, flights{FlightFinder: finder})
+}
+
 // FindFlight implements airlinepb.FlightsServer.
-func (a answers) FindFlight(
+func (f flights) FindFlight(
 	ctx context.Context, r *airlinepb.FindFlightRequest,
 ) (*airlinepb.FindFlightResponse, error) {
-	found, err := a.Flights.Flight(ctx, r.GetId())
+	found, err := f.Flight(ctx, r.GetId())
 	if refused(err, airline.UnknownFlight) {
 		return &airlinepb.FindFlightResponse{}, nil
 	}

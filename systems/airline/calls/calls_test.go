@@ -9,10 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/binding/accept"
+	"google.golang.org/grpc"
+
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 // parts answers by the text of the request: "down" is a part that does not answer, "broken" one that has
@@ -61,33 +64,45 @@ func (parts) Flight(_ context.Context, id string) (airline.Flight, error) {
 	return flight, nil
 }
 
-// serve answers calls and HTTP at an address until the returned function is called.
+// serve answers calls and HTTP at an address until the returned function is called. logError may be nil.
 func serve(t *testing.T, address string, logError func(error)) (at string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	testset.Must(t, err)
-	forCalls, others := accept.Fork(listener, Greeting)
+	u := unitWith(logError)
+	u.Offer(func(server grpc.ServiceRegistrar) {
+		OfferAuth(server, parts{})
+		OfferCustomers(server, parts{})
+		OfferFlights(server, parts{})
+	})
 	ctx, end := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := rpc.Serve(ctx, forCalls, NewServer(Parts{parts{}, parts{}, parts{}}, logError, nil, nil),
-			time.Second); err != nil {
-			t.Error(err)
-		}
-	})
-	web := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Second}
-	serving.Go(func() {
-		if err := web.Serve(others); !errors.Is(err, http.ErrServerClosed) {
+		if err := u.ServeBeside(ctx, listener, u.Serve, func(ctx context.Context, others net.Listener) error {
+			return unit.ServeFront(ctx, others, http.NotFoundHandler(), time.Second)
+		}); err != nil {
 			t.Error(err)
 		}
 	})
 	return listener.Addr().String(), func() {
 		end()
-		if err := web.Close(); err != nil {
-			t.Error(err)
-		}
 		serving.Wait()
 	}
+}
+
+// unitWith returns a unit whose calls are those of the airline over gRPC.
+func unitWith(logError func(error)) *hosting.Unit {
+	return &hosting.Unit{LogError: logError,
+		Calls: hosting.Calls{Binding: hosting.GRPC, MaxMessage: MaxMessage, Faults: Faults{}}}
+}
+
+// dial returns a client of the unit at an address, which is closed with the test.
+func dial(t *testing.T, address string) *Client {
+	t.Helper()
+	connection, err := unitWith(nil).Calls.NewClient("other", address)
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, connection.Close()) })
+	return NewClient(connection)
 }
 
 func kindOf(err error) rpc.Kind {
@@ -100,9 +115,7 @@ func kindOf(err error) rpc.Kind {
 func TestUnitsAskEachOther(t *testing.T) {
 	var logged []error
 	address, stop := serve(t, "127.0.0.1:0", func(err error) { logged = append(logged, err) })
-	client, err := NewClient(address, nil, nil)
-	testset.Must(t, err)
-	defer client.Close()
+	client := dial(t, address)
 	ctx := t.Context()
 	if got, err := client.Session(ctx, token); err != nil || got != session {
 		t.Errorf("session %+v, %v", got, err)
@@ -143,9 +156,7 @@ func TestUnitsAskEachOther(t *testing.T) {
 
 func TestAUnitThatIsBackIsAskedAgain(t *testing.T) {
 	address, stop := serve(t, "127.0.0.1:0", nil)
-	client, err := NewClient(address, nil, nil)
-	testset.Must(t, err)
-	defer client.Close()
+	client := dial(t, address)
 	testset.Must(t, client.Check(t.Context(), "c1", "right"))
 	stop()
 	if err := client.Check(t.Context(), "c1", "right"); kindOf(err) != rpc.Unavailable {

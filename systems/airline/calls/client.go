@@ -2,40 +2,29 @@ package calls
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"time"
 
-	"github.com/cleave-lab/cleave/binding/grpcgo"
-	"github.com/cleave-lab/cleave/binding/resilient"
+	"google.golang.org/grpc"
+
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/api/airlinepb"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 )
 
-// Client asks another unit over one connection that all calls share.
+// Client asks another unit.
 type Client struct {
-	grpc      rpc.Client
 	auth      airlinepb.AuthClient
 	customers airlinepb.CustomersClient
 	flights   airlinepb.FlightsClient
 }
 
-// NewClient returns a client of the unit at an address, host:port. secured protects the connection; if it is
-// nil, it is plain. guards guard the calls; nil: nothing does.
-func NewClient(address string, secured *tls.Config, guards *resilient.Guards) (*Client, error) {
-	made, err := grpcgo.NewClient(address, faults{}, secured)
-	if err != nil {
-		return nil, err
-	}
-	client := guards.Guard(made)
-	return &Client{client, airlinepb.NewAuthClient(client), airlinepb.NewCustomersClient(client),
-		airlinepb.NewFlightsClient(client)}, nil
+// NewClient returns a client of the unit at the other end of a connection with Faults.
+func NewClient(unit grpc.ClientConnInterface) *Client {
+	return &Client{airlinepb.NewAuthClient(unit), airlinepb.NewCustomersClient(unit),
+		airlinepb.NewFlightsClient(unit)}
 }
-
-// Close ends the connection.
-func (c *Client) Close() { _ = c.grpc.Close() } // fails only where it was closed before
 
 // Session implements service.Sessions.
 func (c *Client) Session(ctx context.Context, token string) (airline.Session, error) {

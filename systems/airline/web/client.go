@@ -52,8 +52,11 @@ func NewClient(address string, pool bool, secured *tls.Config, guard *resilient.
 	return &Client{scheme + address, &http.Client{Transport: transport, Timeout: callTimeout}, guard}
 }
 
-// Close closes the connections that no call uses.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+// Close implements io.Closer: it closes the connections that no call uses.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
 
 // Session implements service.Sessions.
 func (c *Client) Session(ctx context.Context, token string) (session airline.Session, err error) {

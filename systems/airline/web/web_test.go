@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 	"github.com/cleave-lab/cleave/systems/airline/web"
@@ -65,7 +66,7 @@ func TestACallThatIsGivenUpSaysSo(t *testing.T) {
 		giveUp()
 	}()
 	client := web.NewClient(unit.Listener.Addr().String(), true, nil, nil)
-	defer client.Close()
+	defer func() { testset.Must(t, client.Close()) }()
 	_, err := client.Flight(ctx, "AMS-ATH-20260101-1")
 	if kind := airline.ProblemOf(err).Kind; kind != rpc.Cancelled {
 		t.Errorf("%v is %s, want %s", err, kind, rpc.Cancelled)

@@ -182,10 +182,10 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	return rpc.Serve(ctx, u.Calls.Security.Listener(listener), server, drain)
 }
 
-// ServeBeside serves units, as Serve does, and clients, by the function clients, on one listener. The first
-// bytes of a connection tell units from clients.
-func (u *Unit) ServeBeside(ctx context.Context, listener net.Listener,
-	clients func(context.Context, net.Listener) error,
+// ServeBeside serves units, usually by Unit.Serve, and clients on one listener, by functions that serve until
+// their context ends. The first bytes of a connection tell units from clients.
+func (u *Unit) ServeBeside(
+	ctx context.Context, listener net.Listener, units, clients func(context.Context, net.Listener) error,
 ) error {
 	serveClients, endClients := context.WithCancel(ctx)
 	defer endClients()
@@ -195,7 +195,7 @@ func (u *Unit) ServeBeside(ctx context.Context, listener net.Listener,
 	calls, others := accept.Fork(listener, u.Calls.greeting())
 	served := make(chan error, 1)
 	go func() {
-		served <- u.Serve(serveUnits, calls)
+		served <- units(serveUnits, calls)
 		endClients() // if units cannot be served any more, clients are not served either
 	}()
 	err := clients(serveClients, others)

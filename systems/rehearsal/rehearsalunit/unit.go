@@ -181,7 +181,7 @@ func (u *Unit) serve(ctx context.Context, listener net.Listener) error {
 	case u.index != u.design.Front():
 		return u.Unit.Serve(ctx, listener)
 	case u.design.IsCalled(u.index) || u.isReplicated():
-		return u.ServeBeside(ctx, listener, clients)
+		return u.ServeBeside(ctx, listener, u.Unit.Serve, clients)
 	}
 	return clients(ctx, listener)
 }

@@ -307,7 +307,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	case u.Name != u.design.Front().Name:
 		return u.Unit.Serve(ctx, listener)
 	case u.design.IsCalled(u.unit):
-		return u.ServeBeside(ctx, listener, clients)
+		return u.ServeBeside(ctx, listener, u.Unit.Serve, clients)
 	}
 	return clients(ctx, listener)
 }
