@@ -88,18 +88,15 @@ func NewUnit(
 	}
 	calls.Encoding, calls.Balancing = Encoding(s.Encoding), Balancing(s.Balancing)
 	calls.Guards = Guards(s.Resilience, calls.Faults, repeatable)
-	u = Unit{Name: name, Calls: calls, Log: RequestLog(s.Logging, name), Spans: Tracer(s.Spans)}
+	u = Unit{Name: name, Calls: calls}
+	if s.Logging == kit.LogRequests {
+		u.Log = requestlog.New(os.Stderr, name) // which deployers keep
+	}
+	if s.Spans > 0 {
+		u.Spans = spans.NewProvider(s.Spans)
+	}
 	u.LogErrors()
 	return u, nil
-}
-
-// RequestLog returns the request log of a unit for a value of kit.KnobLogging; nil if that is off. It writes
-// to standard error, which deployers keep.
-func RequestLog(logging, unit string) *requestlog.Log {
-	if logging != kit.LogRequests {
-		return nil
-	}
-	return requestlog.New(os.Stderr, unit)
 }
 
 // Hosts implements Host.

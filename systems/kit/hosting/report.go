@@ -30,10 +30,19 @@ func ReportOf(guards *resilient.Guards, tracer *spans.Provider) (r Report) {
 	return r
 }
 
-// Report hands over the spans of the unit and sends its Report.
+// Report hands over the spans of the unit, in a file in its folder, and sends its Report.
 func (u *Unit) Report(channel *unit.Channel) error {
-	if err := HandOverSpans(channel, u.Spans); err != nil {
-		return err
+	if u.Spans != nil {
+		dir, err := unit.Dir()
+		if err != nil {
+			return err
+		}
+		if err := u.Spans.Write(dir, u.Name); err != nil {
+			return err
+		}
+		if err := channel.HandOver(spans.File(dir, u.Name)); err != nil {
+			return err
+		}
 	}
 	return channel.Report(ReportOf(u.Calls.Guards, u.Spans))
 }

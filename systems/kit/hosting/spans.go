@@ -13,16 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/unit"
 )
-
-// Tracer returns the tracer of a unit. It samples a share of the requests that enter there; nil if that is 0.
-func Tracer(share float64) *spans.Provider {
-	if share == 0 {
-		return nil
-	}
-	return spans.NewProvider(share)
-}
 
 // Begin is called at the beginning of a call of a method, such as "/service/Method". It returns the context
 // of the call and a function to call at its end.
@@ -63,26 +54,6 @@ func nameServerSpan(component string) Begin {
 }
 
 func nothing() {}
-
-// HandOverSpans writes the spans of this process to a file in its folder and hands the file over. If the
-// tracer is nil it does nothing.
-func HandOverSpans(channel *unit.Channel, tracer *spans.Provider) error {
-	if tracer == nil {
-		return nil
-	}
-	dir, err := unit.Dir()
-	if err != nil {
-		return err
-	}
-	name, err := unit.Name()
-	if err != nil {
-		return err
-	}
-	if err := tracer.Write(dir, name); err != nil {
-		return err
-	}
-	return channel.HandOver(spans.File(dir, name))
-}
 
 // KeepSpans copies a trial's span files from dir into a new folder below parent, called
 // NUMBER-VARIANT-POINT. The number is one more than the highest one below parent. If parent is empty it does

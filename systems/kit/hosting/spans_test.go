@@ -15,13 +15,14 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
 
 // TestSpansAreKept: KeepSpans makes a numbered folder for each trial, and nothing without a parent.
 func TestSpansAreKept(t *testing.T) {
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "spans")
-	tracer := hosting.Tracer(1)
+	tracer := spans.NewProvider(1)
 	_, root := spans.Enter(t.Context(), tracer, "POST /orders")
 	root.End()
 	testset.Must(t, tracer.Write(dir, "shop"))
@@ -44,8 +45,9 @@ func TestSpansAreKept(t *testing.T) {
 	if err := hosting.KeepSpans("", lab.Variant{}, lab.Point{}, "/nowhere"); err != nil {
 		t.Error(err)
 	}
-	if hosting.Tracer(0) != nil {
-		t.Error("no request is traced, but something makes spans")
+	u, err := hosting.NewUnit("shop", "shop", dir, kit.Settings{Security: kit.Plain}, hosting.Calls{}, nil)
+	if err != nil || u.Spans != nil || u.Log != nil {
+		t.Errorf("no request is traced or logged, but something makes spans or a log (%v)", err)
 	}
 }
 
@@ -55,7 +57,7 @@ func TestSpansNameTheCalledComponent(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
 	kitchen := unitOf("kitchen", hosting.HTTP, "", nil)
-	kitchen.Spans = hosting.Tracer(1)
+	kitchen.Spans = spans.NewProvider(1)
 	here := hosting.Join(kitchen, "oven", func() oven { return hot{} }, offer, call, follow)
 	shop := unitOf("shop", hosting.HTTP, listener.Addr().String(), nil)
 	there := hosting.Join(shop, "oven", func() oven { return nil }, offer, call, follow)

@@ -8,7 +8,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/internal/testset"
-	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
@@ -22,7 +21,7 @@ func TestAMonolithTracesCancellations(t *testing.T) {
 	design := designOf(t, architecture.Monolith, nil)
 	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite),
 		shop.Seed{Customers: 1, Products: 1, Stock: 9, Balance: 9e9}, shop.Components()...)
-	tracer := hosting.Tracer(1)
+	tracer := spans.NewProvider(1)
 	hosted, err := assembly.Host(design, design.Units[0], assembly.Surroundings{Tracer: tracer,
 		Database: func(string) *database.DB { return db }})
 	testset.Must(t, err)
