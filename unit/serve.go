@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -31,13 +32,18 @@ func ServeHTTP(ctx context.Context, listener net.Listener, server *http.Server, 
 	return nil
 }
 
-// Serve listens on address and calls serve. When the conductor commands the unit to stop, Serve calls stop,
-// which must end ctx. When serve has returned, it hands over the CPU profile, if there is one (see Profiled),
-// and calls report. If ctx ends before the command (SIGTERM), it does not report: nobody waits for a report.
-// If the conductor is gone, it calls stop and returns ErrGone, also without a report.
+// Serve listens on address, host:port or unix:PATH, and calls serve. When the conductor commands the unit to
+// stop, Serve calls stop, which must end ctx. When serve has returned, it hands over the CPU profile, if
+// there is one (see Profiled), and calls report. If ctx ends before the command (SIGTERM), it does not
+// report: nobody waits for a report. If the conductor is gone, it calls stop and returns ErrGone, also
+// without a report.
 func (c *Channel) Serve(ctx context.Context, stop func(), address string,
 	serve func(ctx context.Context, listener net.Listener) error, report func(*Channel) error) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	network, at := "tcp", address
+	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
+		network, at = "unix", path
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, network, at)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", address, err)
 	}

@@ -93,30 +93,32 @@ func (System) Profiling(lab.Variant) lab.Profiling {
 
 // Describe implements lab.System.
 func (System) Describe() lab.SystemInfo {
-	over := lab.Knob{Name: knobOver, Summary: "transport of the calls, if both units are on one host",
-		Values: []string{tcp, unix}}
-	nodes := lab.Knob{Name: knobNodes, Summary: "whether the two units are on one node, or on two: of a " +
-		"cluster, hosts by SSH, or networks of this host", Values: []string{either, one, two}}
-	reach := lab.Knob{
-		Name: knobReach, Values: []string{usual, string(lab.ReachDirect), string(lab.ReachPublished)},
-		Summary: "address of the callee in calls: the one that its deployment gives to callers, its own, or a " +
-			"published port of its node",
-	}
-	front := lab.Knob{Name: knobFront, Summary: "proxy before the callee",
-		Values: []string{none, haproxy, nginx}}
 	return lab.SystemInfo{
 		Name: Name, Operation: "call", Summary: "one unit calls another, which answers with what it was sent: " +
 			"what the network between them costs",
 		Architectures: []lab.Architecture{
-			{Name: HTTP, Summary: "HTTP/1.1 of net/http, on connections that are kept",
-				Knobs: []lab.Knob{over, front, nodes, reach}},
-			{Name: GRPC, Summary: "gRPC of grpc-go, on one connection", Knobs: []lab.Knob{over, front, nodes, reach}},
+			{Name: HTTP, Summary: "HTTP/1.1 of net/http, on connections that are kept", Knobs: knobs()},
+			{Name: GRPC, Summary: "gRPC of grpc-go, on one connection", Knobs: knobs()},
 		},
 		Parameters: []lab.Parameter{
 			{Name: callers, Summary: "callers at once", Min: 1, Max: 256},
 			{Name: calls, Summary: "calls of each", Min: 1, Max: 10_000_000, Scaled: true},
 		},
 		Check: check,
+	}
+}
+
+// knobs returns the knobs of both architectures, each with its default first.
+func knobs() []lab.Knob {
+	return []lab.Knob{
+		{Name: knobOver, Summary: "transport of the calls, if both units are on one host",
+			Values: []string{tcp, unix}},
+		{Name: knobFront, Summary: "proxy before the callee", Values: []string{none, haproxy, nginx}},
+		{Name: knobNodes, Summary: "whether the two units are on one node, or on two: of a cluster, hosts by " +
+			"SSH, or networks of this host", Values: []string{either, one, two}},
+		{Name: knobReach, Values: []string{usual, string(lab.ReachDirect), string(lab.ReachPublished)},
+			Summary: "address of the callee in calls: the one that its deployment gives to callers, its own, or a " +
+				"published port of its node"},
 	}
 }
 
@@ -147,16 +149,11 @@ func check(v lab.Variant) error {
 
 // settings returns the values of the knobs of a variant.
 func settings(v lab.Variant) (over, front, nodes string, reach lab.Reach) {
-	valueOf := func(knob, byDefault string) string {
-		if value, set := v.Knobs[knob]; set {
-			return value
-		}
-		return byDefault
-	}
-	if value := valueOf(knobReach, usual); value != usual { // usual is the zero value of lab.Reach
+	all := lab.Architecture{Knobs: knobs()}
+	if value := all.KnobValue(v, knobReach); value != usual { // usual is the zero value of lab.Reach
 		reach = lab.Reach(value)
 	}
-	return valueOf(knobOver, tcp), valueOf(knobFront, none), valueOf(knobNodes, either), reach
+	return all.KnobValue(v, knobOver), all.KnobValue(v, knobFront), all.KnobValue(v, knobNodes), reach
 }
 
 // The names of nodes. Both kinds of clusters have nodes with these names; by SSH, the first one is the first

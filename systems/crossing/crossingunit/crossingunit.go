@@ -36,34 +36,24 @@ func Run(channel *unit.Channel, argument string) error {
 	return runCaller(channel, job)
 }
 
-// client makes calls. It is safe for concurrent use.
-type client interface {
+// client makes calls. Its functions are safe for concurrent use.
+type client struct {
 	// call sends a text and returns the text of the answer.
-	call(ctx context.Context, text string) (string, error)
-	close() error
-}
-
-// server answers calls.
-type server interface {
-	// serve answers on the listener until close, and returns nil then.
-	serve(listener net.Listener) error
-	close()
+	call  func(ctx context.Context, text string) (string, error)
+	close func() error
 }
 
 // runCaller runs the caller. It is the lead unit of the trial.
 func runCaller(channel *unit.Channel, job crossing.Job) error {
-	network, address, err := endpoint(job, func() (string, error) { return unit.PeerAddress(job.To) })
+	address, err := addressOf(job, func() (string, error) { return unit.PeerAddress(job.To) })
 	if err != nil {
 		return err
 	}
-	var c client
+	c := dialHTTP(address, job.Callers)
 	if job.GRPC {
-		c, err = dialGRPC(network, address)
-	} else {
-		c = dialHTTP(network, address, job.Callers)
-	}
-	if err != nil {
-		return err
+		if c, err = dialGRPC(address); err != nil {
+			return err
+		}
 	}
 	if err := await(c); err != nil {
 		return fmt.Errorf("call %s: %w", address, err)
@@ -98,15 +88,14 @@ func runCaller(channel *unit.Channel, job crossing.Job) error {
 	return errors.Join(c.close(), channel.ReportWithProfile(profile, account))
 }
 
-// endpoint returns the network and the address at which the callee listens or is called. tcp returns the
-// address for a job over TCP.
-func endpoint(job crossing.Job, tcp func() (string, error)) (network, address string, err error) {
+// addressOf returns the address at which the callee listens or is called: host:port, which tcp returns, or
+// unix:PATH.
+func addressOf(job crossing.Job, tcp func() (string, error)) (string, error) {
 	if job.Unix == "" {
-		address, err = tcp()
-		return "tcp", address, err
+		return tcp()
 	}
 	dir, err := unit.Dir()
-	return "unix", filepath.Join(dir, job.Unix), err
+	return "unix:" + filepath.Join(dir, job.Unix), err
 }
 
 // callTimeout limits the wait for the callee to start, and each call.
@@ -162,33 +151,18 @@ func makeCalls(c client, callers, each int) (right, wrong int64, err error) {
 
 // runCallee runs the callee, until the conductor stops it.
 func runCallee(channel *unit.Channel, job crossing.Job) error {
-	network, address, err := endpoint(job, unit.Address)
+	address, err := addressOf(job, unit.Address)
 	if err != nil {
 		return err
-	}
-	listener, err := net.Listen(network, address)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", address, err)
 	}
 	var served atomic.Int64
-	var s server = newHTTP(&served)
+	serve := serveHTTP
 	if job.GRPC {
-		s = newGRPC(&served)
+		serve = serveGRPC
 	}
-	profile, err := unit.Profiled(func() error {
-		ended := make(chan error, 1)
-		go func() { ended <- s.serve(listener) }()
-		if err := channel.Await(lab.CommandStop); err != nil {
-			return err
-		}
-		s.close()
-		if err := <-ended; err != nil {
-			return fmt.Errorf("serve on %s: %w", address, err)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return channel.ReportWithProfile(profile, crossing.Account{Served: served.Load()})
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	return channel.Serve(ctx, stop, address, func(ctx context.Context, listener net.Listener) error {
+		return serve(ctx, listener, &served)
+	}, func(channel *unit.Channel) error { return channel.Report(crossing.Account{Served: served.Load()}) })
 }

@@ -2,6 +2,7 @@ package crossingunit
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -142,15 +143,16 @@ func TestUnitsHandOverTheirProfiles(t *testing.T) {
 	}
 }
 
-// TestServersThatWereClosed end without an error, also if they were closed before they began: the stop
-// command may come at once.
-func TestServersThatWereClosed(t *testing.T) {
+// TestServersThatAreStoppedAtOnce end without an error: the stop command may come before they begin.
+func TestServersThatAreStoppedAtOnce(t *testing.T) {
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
 	var served atomic.Int64
-	for name, s := range map[string]server{"http": newHTTP(&served), "grpc": newGRPC(&served)} {
+	for name, serve := range map[string]func(context.Context, net.Listener, *atomic.Int64) error{
+		"http": serveHTTP, "grpc": serveGRPC} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		testset.Must(t, err)
-		s.close()
-		if err := s.serve(listener); err != nil {
+		if err := serve(stopped, listener, &served); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -168,7 +170,7 @@ func TestCallsOverGRPCAreLimited(t *testing.T) {
 	}))
 	go func() { _ = callee.Serve(listener) }() // until it is stopped
 	defer callee.Stop()
-	c, err := dialGRPC("tcp", listener.Addr().String())
+	c, err := dialGRPC(listener.Addr().String())
 	testset.Must(t, err)
 	if _, err := c.call(t.Context(), "text"); err == nil {
 		t.Error("a call without an answer has no error")
