@@ -175,18 +175,21 @@ func within(object string, key *yaml.Node) string {
 	return strings.TrimPrefix(object+"."+key.Value, ".")
 }
 
-// Keys returns the keys of a struct with their fields, and the required ones.
+// Keys returns the keys of a struct with their fields, and the required ones. A field that is to be ignored
+// may have several keys, with | between them.
 func Keys(t reflect.Type) (known map[string]reflect.StructField, required []string) {
 	known = map[string]reflect.StructField{}
 	for _, field := range reflect.VisibleFields(t) {
 		tag, isKey := field.Tag.Lookup("yaml")
-		key, options, _ := strings.Cut(tag, ",")
-		if !isKey || key == "-" {
+		keys, options, _ := strings.Cut(tag, ",")
+		if !isKey || keys == "-" {
 			continue
 		}
-		known[key] = field
-		if !slices.Contains(strings.Split(options, ","), "omitempty") {
-			required = append(required, key)
+		for key := range strings.SplitSeq(keys, "|") {
+			known[key] = field
+			if !slices.Contains(strings.Split(options, ","), "omitempty") {
+				required = append(required, key)
+			}
 		}
 	}
 	return known, required

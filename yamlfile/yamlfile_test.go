@@ -155,7 +155,7 @@ func (w *words) UnmarshalText(text []byte) error {
 }
 
 // recipe is a struct for TestDecode: it has a text, a list that may be one text, a duration, a whole number,
-// a map and an optional struct.
+// a map, an optional struct and keys to ignore.
 type recipe struct {
 	Schema string            `yaml:"schema"`
 	Steps  words             `yaml:"steps"`
@@ -163,15 +163,16 @@ type recipe struct {
 	Serves int               `yaml:"serves,omitempty"`
 	Notes  map[string]string `yaml:"notes,omitempty"`
 	Sauce  *recipe           `yaml:"sauce,omitempty"`
+	Others any               `yaml:"author|photo,omitempty"`
 }
 
 func TestDecode(t *testing.T) {
 	for text, want := range map[string]string{ // all problems; "" for none
 		"schema: a\nsteps: boil serve\nrest: 90s\nserves: 2\nnotes: {salt: 1}\n" +
-			"sauce: {schema: b, steps: [a, b]}": "",
+			"sauce: {schema: b, steps: [a, b]}\nauthor: me\nphoto: {of: [me]}": "",
 		"steps: a": `r.yaml:1: the recipe needs the key "schema"`,
 		"schema: a\nsteps: a\nrests: 1s": `r.yaml:3: the recipe has no key "rests" (did you mean "rest"?); ` +
-			"it takes notes, rest, sauce, schema, serves, steps",
+			"it takes author, notes, photo, rest, sauce, schema, serves, steps",
 		"schema: a\nsteps: {a: b}\nrest: soon\nserves: x": "r.yaml:2: steps is a set of keys, expected a list\n" +
 			`r.yaml:3: rest is "soon", expected a time such as 30s` + "\n" +
 			`r.yaml:4: serves is "x", expected a whole number`,

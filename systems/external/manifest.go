@@ -31,7 +31,7 @@ const (
 	maxManifestNodes = 500_000
 )
 
-// The supported part of Kubernetes manifests. Keys of the type any are ignored: they concern updates,
+// The supported part of Kubernetes manifests. The keys of fields that begin with Ignored concern updates,
 // scheduling and quotas, which trials do not have. An unknown key is a mistake, which is reported with its
 // line.
 type (
@@ -40,8 +40,7 @@ type (
 		Namespace string            `yaml:"namespace,omitempty"`
 		Labels    map[string]string `yaml:"labels,omitempty"`
 
-		Annotations       any `yaml:"annotations,omitempty"`
-		CreationTimestamp any `yaml:"creationTimestamp,omitempty"`
+		Ignored any `yaml:"annotations|creationTimestamp,omitempty"`
 	}
 	// object has the keys that all manifests share.
 	object struct {
@@ -52,33 +51,22 @@ type (
 	// workload is a Deployment, StatefulSet, DaemonSet or Job.
 	workload struct {
 		object
-		Spec   workloadSpec `yaml:"spec"`
-		Status any          `yaml:"status,omitempty"`
+		Spec    workloadSpec `yaml:"spec"`
+		Ignored any          `yaml:"status,omitempty"`
 	}
 	workloadSpec struct {
 		Replicas             *int        `yaml:"replicas,omitempty"`
 		Template             podTemplate `yaml:"template"`
 		VolumeClaimTemplates []claim     `yaml:"volumeClaimTemplates,omitempty"`
 
-		Selector                             any `yaml:"selector,omitempty"`
-		ServiceName                          any `yaml:"serviceName,omitempty"`
-		Strategy                             any `yaml:"strategy,omitempty"`
-		UpdateStrategy                       any `yaml:"updateStrategy,omitempty"`
-		MinReadySeconds                      any `yaml:"minReadySeconds,omitempty"`
-		RevisionHistoryLimit                 any `yaml:"revisionHistoryLimit,omitempty"`
-		ProgressDeadlineSeconds              any `yaml:"progressDeadlineSeconds,omitempty"`
-		PodManagementPolicy                  any `yaml:"podManagementPolicy,omitempty"`
-		PersistentVolumeClaimRetentionPolicy any `yaml:"persistentVolumeClaimRetentionPolicy,omitempty"`
-		BackoffLimit                         any `yaml:"backoffLimit,omitempty"`
-		TTLSecondsAfterFinished              any `yaml:"ttlSecondsAfterFinished,omitempty"`
-		ActiveDeadlineSeconds                any `yaml:"activeDeadlineSeconds,omitempty"`
+		IgnoredNames   any `yaml:"selector|serviceName,omitempty"`
+		IgnoredUpdates any `yaml:"strategy|updateStrategy|minReadySeconds|revisionHistoryLimit,omitempty"`
+		IgnoredPods    any `yaml:"podManagementPolicy|persistentVolumeClaimRetentionPolicy|backoffLimit,omitempty"`
+		IgnoredTimes   any `yaml:"progressDeadlineSeconds|ttlSecondsAfterFinished|activeDeadlineSeconds,omitempty"`
 	}
 	claim struct {
-		APIVersion any      `yaml:"apiVersion,omitempty"`
-		Kind       any      `yaml:"kind,omitempty"`
-		Metadata   metadata `yaml:"metadata"`
-		Spec       any      `yaml:"spec,omitempty"`
-		Status     any      `yaml:"status,omitempty"`
+		Metadata metadata `yaml:"metadata"`
+		Ignored  any      `yaml:"apiVersion|kind|spec|status,omitempty"`
 	}
 	podTemplate struct {
 		Metadata metadata `yaml:"metadata,omitempty"`
@@ -93,19 +81,11 @@ type (
 		HostAliases     []hostAlias    `yaml:"hostAliases,omitempty"`
 		SecurityContext podSecurity    `yaml:"securityContext,omitempty"`
 
-		TerminationGracePeriodSeconds any `yaml:"terminationGracePeriodSeconds,omitempty"`
-		DNSPolicy                     any `yaml:"dnsPolicy,omitempty"`
-		ServiceAccountName            any `yaml:"serviceAccountName,omitempty"`
-		ServiceAccount                any `yaml:"serviceAccount,omitempty"`
-		AutomountServiceAccountToken  any `yaml:"automountServiceAccountToken,omitempty"`
-		SchedulerName                 any `yaml:"schedulerName,omitempty"`
-		NodeSelector                  any `yaml:"nodeSelector,omitempty"`
-		Tolerations                   any `yaml:"tolerations,omitempty"`
-		Affinity                      any `yaml:"affinity,omitempty"`
-		TopologySpreadConstraints     any `yaml:"topologySpreadConstraints,omitempty"`
-		PriorityClassName             any `yaml:"priorityClassName,omitempty"`
-		EnableServiceLinks            any `yaml:"enableServiceLinks,omitempty"`
-		ImagePullSecrets              any `yaml:"imagePullSecrets,omitempty"`
+		IgnoredAccounts any `yaml:"serviceAccountName|serviceAccount|automountServiceAccountToken,omitempty"`
+		IgnoredNodes    any `yaml:"schedulerName|nodeSelector|tolerations|affinity|priorityClassName,omitempty"`
+		IgnoredSpread   any `yaml:"topologySpreadConstraints,omitempty"`
+		IgnoredNetwork  any `yaml:"dnsPolicy|enableServiceLinks|imagePullSecrets,omitempty"`
+		IgnoredTimes    any `yaml:"terminationGracePeriodSeconds,omitempty"`
 	}
 	hostAlias struct {
 		IP        string   `yaml:"ip"`
@@ -115,10 +95,7 @@ type (
 		RunAsUser  *int `yaml:"runAsUser,omitempty"`
 		RunAsGroup *int `yaml:"runAsGroup,omitempty"`
 
-		RunAsNonRoot        any `yaml:"runAsNonRoot,omitempty"`
-		FSGroup             any `yaml:"fsGroup,omitempty"`
-		FSGroupChangePolicy any `yaml:"fsGroupChangePolicy,omitempty"`
-		SeccompProfile      any `yaml:"seccompProfile,omitempty"`
+		Ignored any `yaml:"runAsNonRoot|fsGroup|fsGroupChangePolicy|seccompProfile,omitempty"`
 	}
 	podContainer struct {
 		Name            string            `yaml:"name"`
@@ -136,11 +113,8 @@ type (
 		SecurityContext containerSecurity `yaml:"securityContext,omitempty"`
 		TTY             bool              `yaml:"tty,omitempty"`
 
-		ImagePullPolicy          any `yaml:"imagePullPolicy,omitempty"`
-		LivenessProbe            any `yaml:"livenessProbe,omitempty"`
-		Stdin                    any `yaml:"stdin,omitempty"`
-		TerminationMessagePath   any `yaml:"terminationMessagePath,omitempty"`
-		TerminationMessagePolicy any `yaml:"terminationMessagePolicy,omitempty"`
+		Ignored    any `yaml:"imagePullPolicy|livenessProbe|stdin,omitempty"`
+		IgnoredEnd any `yaml:"terminationMessagePath|terminationMessagePolicy,omitempty"`
 	}
 	variable struct {
 		Name      string       `yaml:"name"`
@@ -158,8 +132,8 @@ type (
 		Optional bool   `yaml:"optional,omitempty"`
 	}
 	fieldRef struct {
-		FieldPath  string `yaml:"fieldPath"`
-		APIVersion any    `yaml:"apiVersion,omitempty"`
+		FieldPath string `yaml:"fieldPath"`
+		Ignored   any    `yaml:"apiVersion,omitempty"`
 	}
 	variables struct {
 		Prefix       string  `yaml:"prefix,omitempty"`
@@ -173,11 +147,11 @@ type (
 	}
 	resources struct {
 		Limits struct {
-			CPU              string `yaml:"cpu,omitempty"`
-			Memory           string `yaml:"memory,omitempty"`
-			EphemeralStorage any    `yaml:"ephemeral-storage,omitempty"`
+			CPU     string `yaml:"cpu,omitempty"`
+			Memory  string `yaml:"memory,omitempty"`
+			Ignored any    `yaml:"ephemeral-storage,omitempty"`
 		} `yaml:"limits,omitempty"`
-		Requests any `yaml:"requests,omitempty"`
+		Ignored any `yaml:"requests,omitempty"`
 	}
 	volumeMount struct {
 		Name      string `yaml:"name"`
@@ -187,10 +161,10 @@ type (
 	}
 	probe struct {
 		HTTPGet *struct {
-			Path        string `yaml:"path,omitempty"`
-			Port        string `yaml:"port"`
-			Scheme      string `yaml:"scheme,omitempty"`
-			HTTPHeaders any    `yaml:"httpHeaders,omitempty"`
+			Path    string `yaml:"path,omitempty"`
+			Port    string `yaml:"port"`
+			Scheme  string `yaml:"scheme,omitempty"`
+			Ignored any    `yaml:"httpHeaders,omitempty"`
 		} `yaml:"httpGet,omitempty"`
 		TCPSocket *struct {
 			Port string `yaml:"port"`
@@ -202,8 +176,7 @@ type (
 		TimeoutSeconds   int `yaml:"timeoutSeconds,omitempty"`
 		FailureThreshold int `yaml:"failureThreshold,omitempty"`
 
-		InitialDelaySeconds any `yaml:"initialDelaySeconds,omitempty"`
-		SuccessThreshold    any `yaml:"successThreshold,omitempty"`
+		Ignored any `yaml:"initialDelaySeconds|successThreshold,omitempty"`
 	}
 	containerSecurity struct {
 		RunAsUser                *int  `yaml:"runAsUser,omitempty"`
@@ -216,14 +189,13 @@ type (
 			Drop []string `yaml:"drop,omitempty"`
 		} `yaml:"capabilities,omitempty"`
 
-		RunAsNonRoot   any `yaml:"runAsNonRoot,omitempty"`
-		SeccompProfile any `yaml:"seccompProfile,omitempty"`
+		Ignored any `yaml:"runAsNonRoot|seccompProfile,omitempty"`
 	}
 	podVolume struct {
 		Name     string `yaml:"name"`
 		EmptyDir *struct {
-			Medium    string `yaml:"medium,omitempty"`
-			SizeLimit any    `yaml:"sizeLimit,omitempty"`
+			Medium  string `yaml:"medium,omitempty"`
+			Ignored any    `yaml:"sizeLimit,omitempty"`
 		} `yaml:"emptyDir,omitempty"`
 		ConfigMap             *fileVolume `yaml:"configMap,omitempty"`
 		Secret                *fileVolume `yaml:"secret,omitempty"`
@@ -232,17 +204,17 @@ type (
 			ReadOnly  bool   `yaml:"readOnly,omitempty"`
 		} `yaml:"persistentVolumeClaim,omitempty"`
 		HostPath *struct {
-			Path string `yaml:"path"`
-			Type any    `yaml:"type,omitempty"`
+			Path    string `yaml:"path"`
+			Ignored any    `yaml:"type,omitempty"`
 		} `yaml:"hostPath,omitempty"`
 	}
 	fileVolume struct {
 		Name       string `yaml:"name,omitempty"`
 		SecretName string `yaml:"secretName,omitempty"`
 		Items      []struct {
-			Key  string `yaml:"key"`
-			Path string `yaml:"path"`
-			Mode any    `yaml:"mode,omitempty"`
+			Key     string `yaml:"key"`
+			Path    string `yaml:"path"`
+			Ignored any    `yaml:"mode,omitempty"`
 		} `yaml:"items,omitempty"`
 		DefaultMode int  `yaml:"defaultMode,omitempty"`
 		Optional    bool `yaml:"optional,omitempty"`
@@ -253,51 +225,42 @@ type (
 			Type     string            `yaml:"type,omitempty"`
 			Selector map[string]string `yaml:"selector,omitempty"`
 			Ports    []struct {
-				Name        string `yaml:"name,omitempty"`
-				Port        int    `yaml:"port"`
-				TargetPort  string `yaml:"targetPort,omitempty"`
-				Protocol    string `yaml:"protocol,omitempty"`
-				NodePort    any    `yaml:"nodePort,omitempty"`
-				AppProtocol any    `yaml:"appProtocol,omitempty"`
+				Name       string `yaml:"name,omitempty"`
+				Port       int    `yaml:"port"`
+				TargetPort string `yaml:"targetPort,omitempty"`
+				Protocol   string `yaml:"protocol,omitempty"`
+				Ignored    any    `yaml:"nodePort|appProtocol,omitempty"`
 			} `yaml:"ports,omitempty"`
 
-			ClusterIP                any `yaml:"clusterIP,omitempty"`
-			ClusterIPs               any `yaml:"clusterIPs,omitempty"`
-			IPFamilies               any `yaml:"ipFamilies,omitempty"`
-			IPFamilyPolicy           any `yaml:"ipFamilyPolicy,omitempty"`
-			SessionAffinity          any `yaml:"sessionAffinity,omitempty"`
-			InternalTrafficPolicy    any `yaml:"internalTrafficPolicy,omitempty"`
-			ExternalTrafficPolicy    any `yaml:"externalTrafficPolicy,omitempty"`
-			PublishNotReadyAddresses any `yaml:"publishNotReadyAddresses,omitempty"`
+			IgnoredAddresses any `yaml:"clusterIP|clusterIPs|ipFamilies|ipFamilyPolicy,omitempty"`
+			IgnoredTraffic   any `yaml:"sessionAffinity|internalTrafficPolicy|externalTrafficPolicy,omitempty"`
+			IgnoredReadiness any `yaml:"publishNotReadyAddresses,omitempty"`
 		} `yaml:"spec"`
-		Status any `yaml:"status,omitempty"`
+		Ignored any `yaml:"status,omitempty"`
 	}
 	// configData is a ConfigMap or a Secret.
 	configData struct {
 		object
 		Data       map[string]string `yaml:"data,omitempty"`
 		StringData map[string]string `yaml:"stringData,omitempty"`
-		Type       any               `yaml:"type,omitempty"`
-		Immutable  any               `yaml:"immutable,omitempty"`
+		Ignored    any               `yaml:"type|immutable,omitempty"`
 	}
 	ingress struct {
 		object
 		Spec struct {
 			DefaultBackend *ingressBackend `yaml:"defaultBackend,omitempty"`
 			Rules          []struct {
-				Host any `yaml:"host,omitempty"`
 				HTTP struct {
 					Paths []struct {
-						Path     any            `yaml:"path,omitempty"`
-						PathType any            `yaml:"pathType,omitempty"`
-						Backend  ingressBackend `yaml:"backend"`
+						Backend ingressBackend `yaml:"backend"`
+						Ignored any            `yaml:"path|pathType,omitempty"`
 					} `yaml:"paths"`
 				} `yaml:"http,omitempty"`
+				Ignored any `yaml:"host,omitempty"`
 			} `yaml:"rules,omitempty"`
-			IngressClassName any `yaml:"ingressClassName,omitempty"`
-			TLS              any `yaml:"tls,omitempty"`
+			Ignored any `yaml:"ingressClassName|tls,omitempty"`
 		} `yaml:"spec"`
-		Status any `yaml:"status,omitempty"`
+		Ignored any `yaml:"status,omitempty"`
 	}
 	ingressBackend struct {
 		Service struct {
