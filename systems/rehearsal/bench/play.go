@@ -50,8 +50,8 @@ type row struct {
 	rehearsed  truth
 }
 
-// truth holds what was measured; 0 where nothing was. capacity is in operations per second.
-type truth struct{ median, p99, cpu, capacity float64 }
+// truth holds what was measured, by the figures of predict. The capacity is in operations per second.
+type truth map[string]float64
 
 // until returns a context that ends when a share of the time is over.
 func (p player) until(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
@@ -279,7 +279,7 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 	for i := range rows {
 		rows[i].measured = placed(found, variantName(i/len(rates)), rows[i].rate/p.perFlow)
 		if rows[i].rate != rates[len(rates)/2] { // once for each placement
-			rows[i].measured.capacity = 0
+			delete(rows[i].measured, predict.FigureCapacity)
 		}
 	}
 	asIs, err := p.asIs(folder)
@@ -289,12 +289,11 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 // variantName names the variant of a target in the study file.
 func variantName(target int) string { return fmt.Sprintf("p%d", target) }
 
-// quantities returns the field of each of predict.Quantities, by the name of its metric. The fields are in
-// the order of predict.Quantities.
-func (t *truth) quantities(metrics []lab.Metric) map[string]*float64 {
-	kept, all := []*float64{&t.median, &t.p99, &t.cpu, &t.capacity}, map[string]*float64{}
-	for i, q := range predict.Quantities(metrics) {
-		all[q.Metric.Name] = kept[i]
+// figuresOf returns the figure of each of predict.Quantities, by the name of its metric.
+func figuresOf(metrics []lab.Metric) map[string]string {
+	all := map[string]string{}
+	for i, m := range measures() { // in the order of the quantities
+		all[predict.Quantities(metrics)[i].Metric.Name] = m.name
 	}
 	return all
 }
@@ -311,18 +310,18 @@ func analysisOf(folder *store.Folder) (a lab.Analysis, err error) {
 // placed returns the figures of a variant at a rate, and its capacity.
 func placed(a lab.Analysis, variant string, rate float64) truth {
 	is := measuredIn(a, variant, lab.FactorRate, rate)
-	is.capacity = measuredIn(a, variant, lab.FactorUsers, users).capacity
+	is[predict.FigureCapacity] = measuredIn(a, variant, lab.FactorUsers, users)[predict.FigureCapacity]
 	return is
 }
 
 // measuredIn returns the figures of a variant under a load, as far as an analysis has them: the medians over
 // trials, since one of few that was disturbed would move a mean by any factor.
-func measuredIn(a lab.Analysis, variant, factor string, level float64) (found truth) {
-	quantities := found.quantities(a.Metrics)
+func measuredIn(a lab.Analysis, variant, factor string, level float64) truth {
+	found, figures := truth{}, figuresOf(a.Metrics)
 	for _, r := range a.Results {
-		to, wanted := quantities[r.Metric]
+		figure, wanted := figures[r.Metric]
 		if is, known := r.Point.Level(factor); wanted && r.Variant == variant && known && is == level {
-			*to = stats.Median(r.Values)
+			found[figure] = stats.Median(r.Values)
 		}
 	}
 	return found
@@ -388,16 +387,16 @@ func writeModel(m model.Model, path string) error {
 }
 
 // rehearsed returns what cleave rehearse answers of the changed placement, at a rate and at its capacity.
-func rehearsed(folder *store.Folder, m model.Model, rate float64) (is truth, err error) {
+func rehearsed(folder *store.Folder, m model.Model, rate float64) (truth, error) {
 	found, err := analysisOf(folder)
 	if err != nil {
-		return is, err
+		return nil, err
 	}
-	kept := is.quantities(found.Metrics)
+	is, figures := truth{}, figuresOf(found.Metrics)
 	for _, f := range predict.Rehearsed(found, changed, m, predict.Quantities(found.Metrics)) {
 		load := predict.Load(f.Point)
 		if f.Changed != nil && (load.Users > 0 || load.Rate == rate) {
-			*kept[f.Metric] = f.Changed.Value
+			is[figures[f.Metric]] = f.Changed.Value
 		}
 	}
 	return is, nil

@@ -15,33 +15,26 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// measure is a quantity that is compared with the truth, with the goals for its median absolute error.
+// measure is a figure that is compared with the truth, with the goals for its median absolute error.
 type measure struct {
 	name, unit           string
-	truth                func(truth) float64
 	predicted            func(*predict.Answer) stats.Estimate // not widened by past errors
 	withheld             func(*predict.Answer) bool           // whether an answer withholds it alone
 	predicting, rehearse figures.Goal
 }
 
-// measures returns the quantities in the order of the table's columns.
+// measures returns the figures in the order of the table's columns, which is that of predict.Quantities.
 func measures() []measure {
 	never := func(*predict.Answer) bool { return false }
 	return []measure{
-		{predict.FigureMedian, "s", func(t truth) float64 { return t.median },
-			func(a *predict.Answer) stats.Estimate { return a.Changed.Median },
-			never, figures.Goal{Must: 0.15, Stretch: 0.1},
-			figures.Goal{Must: 0.12, Stretch: 0.08}},
-		{predict.FigureP99, "s", func(t truth) float64 { return t.p99 },
-			func(a *predict.Answer) stats.Estimate { return a.Changed.P99 },
+		{predict.FigureMedian, "s", func(a *predict.Answer) stats.Estimate { return a.Changed.Median },
+			never, figures.Goal{Must: 0.15, Stretch: 0.1}, figures.Goal{Must: 0.12, Stretch: 0.08}},
+		{predict.FigureP99, "s", func(a *predict.Answer) stats.Estimate { return a.Changed.P99 },
 			func(a *predict.Answer) bool { return a.TailWithheld }, figures.Goal{Must: 0.25, Stretch: 0.15},
 			figures.Goal{Must: 0.25, Stretch: 0.15}},
-		{predict.FigureCPU, "s", func(t truth) float64 { return t.cpu },
-			func(a *predict.Answer) stats.Estimate { return a.Changed.CPU },
-			never, figures.Goal{Must: 0.1, Stretch: 0.05},
-			figures.Goal{Must: 0.08, Stretch: 0.05}},
-		{predict.FigureCapacity, "1/s", func(t truth) float64 { return t.capacity },
-			func(a *predict.Answer) stats.Estimate { return a.Changed.Capacity },
+		{predict.FigureCPU, "s", func(a *predict.Answer) stats.Estimate { return a.Changed.CPU },
+			never, figures.Goal{Must: 0.1, Stretch: 0.05}, figures.Goal{Must: 0.08, Stretch: 0.05}},
+		{predict.FigureCapacity, "1/s", func(a *predict.Answer) stats.Estimate { return a.Changed.Capacity },
 			func(a *predict.Answer) bool { return a.CapacityWithheld }, figures.Goal{Must: 0.12, Stretch: 0.06},
 			figures.Goal{Must: 0.1, Stretch: 0.05}},
 	}
@@ -65,7 +58,7 @@ func pastPredictions(rows []row) (all predict.Past) {
 		one := predict.PastPrediction{System: r.of.system, Change: r.of.name() + ": " + r.target.String(),
 			Rate: r.rate, Beyond: map[string]float64{}}
 		for _, m := range measures() {
-			if is := m.truth(r.measured); is > 0 && m.answered(r) {
+			if is := r.measured[m.name]; is > 0 && m.answered(r) {
 				one.Beyond[m.name] = math.Round(1e4*predict.Beyond(m.predicted(r.answer), is)) / 1e4
 			}
 		}
@@ -110,7 +103,7 @@ func (r row) withheld() string {
 // cells returns what was measured, predicted and rehearsed. An interval that holds the truth has a "+" behind
 // the error, another one a "-"; a figure that alone is withheld is in brackets.
 func (m measure) cells(r row, past predict.Past) []string {
-	is := m.truth(r.measured)
+	is := r.measured[m.name]
 	cells := []string{"-", "-", "-"}
 	if is > 0 {
 		cells[0] = figure.Amount(is, m.unit)
@@ -129,7 +122,7 @@ func (m measure) cells(r row, past predict.Past) []string {
 			cells[1] = "[" + cells[1] + "]"
 		}
 	}
-	if played := m.truth(r.rehearsed); played > 0 {
+	if played := r.rehearsed[m.name]; played > 0 {
 		cells[2] = figure.Amount(played, m.unit)
 		if is > 0 {
 			cells[2] += fmt.Sprintf(" (%+.0f %%)", 100*(played/is-1))
@@ -151,7 +144,7 @@ func summary(rows []row, past predict.Past) (all []figures.Figure) {
 		var predicted, answered, rehearsed []float64
 		held := 0
 		for _, r := range rows {
-			is := m.truth(r.measured)
+			is := r.measured[m.name]
 			if is == 0 {
 				continue
 			}
@@ -165,7 +158,7 @@ func summary(rows []row, past predict.Past) (all []figures.Figure) {
 					}
 				}
 			}
-			if played := m.truth(r.rehearsed); played > 0 {
+			if played := r.rehearsed[m.name]; played > 0 {
 				rehearsed = append(rehearsed, math.Abs(played/is-1))
 			}
 		}

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -25,14 +26,14 @@ func TestTheTableSaysHowFarOff(t *testing.T) {
 		return &predict.Answer{Withheld: withheld, Changed: predict.Outcome{Median: figure(median),
 			P99: figure(0.02), CPU: figure(0.001), Capacity: figure(450)}}
 	}
-	is := truth{median: 0.01, p99: 0.025, cpu: 0.001}
-	most := is
-	most.capacity = 500
+	is := truth{predict.FigureMedian: 0.01, predict.FigureP99: 0.025, predict.FigureCPU: 0.001}
+	most := maps.Clone(is)
+	most[predict.FigureCapacity] = 500
 	shop := subject{system: "shop", from: "together"}
 	a, b := target{placement: "a"}, target{placement: "b+c,d", merge: "b,c"}
 	rows := []row{
 		{of: shop, target: a, rate: 20, answer: answered(0.0102), measured: is,
-			rehearsed: truth{median: 0.011, p99: 0.02, cpu: 0.001}},
+			rehearsed: truth{predict.FigureMedian: 0.011, predict.FigureP99: 0.02, predict.FigureCPU: 0.001}},
 		{of: shop, target: a, rate: 40, answer: answered(0.012, "used too far"), measured: most},
 		{of: shop, target: b, rate: 20, answer: answered(0.01)},
 		{of: shop, target: b, rate: 40, unanswered: "it cannot keep up", measured: is},
@@ -70,7 +71,7 @@ func TestWhatIsMetIsKept(t *testing.T) {
 		return &predict.Answer{Withheld: withheld, TailWithheld: true,
 			Changed: predict.Outcome{Median: e, P99: e, CPU: e, Capacity: e}}
 	}
-	is := truth{median: 8, p99: 8, cpu: 1}
+	is := truth{predict.FigureMedian: 8, predict.FigureP99: 8, predict.FigureCPU: 1}
 	all := pastPredictions([]row{{of: subject{system: "shop", from: "together"}, target: target{placement: "a"},
 		rate: 20, answer: answer(), measured: is}, {answer: answer("used too far"), measured: is}, {measured: is}})
 	want := predict.Past{{System: "shop", Change: "shop-together: a", Rate: 20,
