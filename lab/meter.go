@@ -77,7 +77,8 @@ func (m Metered) SharedProcessors() int {
 }
 
 // Used returns the CPU time and memory of all roles, without the generator and the roles in apart. Proxies in
-// front of a system and its backing services are included: they are a part of its cost.
+// front of a system and its backing services are included: they are a part of its cost. A figure that one of
+// the roles lacks is Unavailable.
 func (m Metered) Used(apart ...string) Usage {
 	var sum Usage
 	for role, usage := range m.Roles {
@@ -88,6 +89,12 @@ func (m Metered) Used(apart ...string) Usage {
 		sum.CPUSeconds += usage.CPUSeconds
 		sum.PeakMemoryBytes += usage.PeakMemoryBytes
 		sum.MeanMemoryBytes += usage.MeanMemoryBytes
+		for figure, why := range usage.Unavailable {
+			if sum.Unavailable == nil {
+				sum.Unavailable = map[string]string{}
+			}
+			sum.Unavailable[figure] = why
+		}
 	}
 	return sum
 }

@@ -205,8 +205,8 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 			{Quantity: lab.ServiceTime, Quantile: 0.5, Value: 1}}}
 	metered := lab.Metered{
 		Total: lab.Usage{CPUSeconds: 5, PeakMemoryBytes: 9e6},
-		Roles: map[string]lab.Usage{"system": {CPUSeconds: 2, PeakMemoryBytes: 4e6},
-			"generator": {CPUSeconds: 3, PeakMemoryBytes: 5e6}},
+		Roles: map[string]lab.Usage{"system": {Units: 1, CPUSeconds: 2, PeakMemoryBytes: 4e6},
+			"generator": {Units: 1, CPUSeconds: 3, PeakMemoryBytes: 5e6}},
 	}
 	system := System{Generator: &loadedtest.Generator{Report: report}}
 	for name, test := range map[string]struct {
@@ -217,9 +217,10 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 		"a command": {metered, at(lab.FactorRate, 100),
 			map[string]float64{"response_time_p99": 0.002, "goodput": 100,
 				"error_share": 0, "service_time_p50": 1, "cpu_per_operation": 0.002, "system_peak_memory": 4e6}},
-		"a URL": {lab.Metered{Roles: map[string]lab.Usage{"generator": {CPUSeconds: 3}}}, at(lab.FactorRate, 100),
-			map[string]float64{"response_time_p99": 0.002, "goodput": 100, "error_share": 0, "service_time_p50": 1}},
-		"no CPU time": {lab.Metered{Roles: map[string]lab.Usage{"system": {
+		"a URL": {lab.Metered{Roles: map[string]lab.Usage{"generator": {Units: 1, CPUSeconds: 3}}},
+			at(lab.FactorRate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100, "error_share": 0,
+				"service_time_p50": 1}},
+		"no CPU time": {lab.Metered{Roles: map[string]lab.Usage{"system": {Units: 1,
 			Unavailable: map[string]string{"cpu_seconds": "?", "peak_memory_bytes": "?"}}}},
 			at(lab.FactorRate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100, "error_share": 0,
 				"service_time_p50": 1}},

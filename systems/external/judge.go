@@ -106,21 +106,14 @@ func (s System) Measure(
 	if err != nil || loaded.Searches(p) {
 		return found, err
 	}
-	own := maps.Clone(metered.Roles)
-	delete(own, lab.RoleGenerator)
-	available := func(quantity string) bool { // for all units of the system
-		for _, used := range own {
-			if _, missing := used.Unavailable[quantity]; missing {
-				return false
-			}
-		}
-		return len(own) > 0 // a system that runs already has no units
-	}
 	used := metered.Used()
-	if available("cpu_seconds") && r.Sent > 0 {
+	if used.Units == 0 { // the system runs already
+		return found, nil
+	}
+	if r.Sent > 0 && used.Unavailable["cpu_seconds"] == "" {
 		found.Values[loaded.CPUPerOperation] = used.CPUSeconds / float64(r.Sent)
 	}
-	if available("peak_memory_bytes") {
+	if used.Unavailable["peak_memory_bytes"] == "" {
 		found.Values[peakMemory] = float64(used.PeakMemoryBytes)
 	}
 	return found, nil

@@ -2,6 +2,7 @@ package loaded
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,23 @@ func TestReadMetrics(t *testing.T) {
 
 // TestTheLongestTimeWithoutAnAnswer is between the beginning of the measured load and the end of its last
 // operation, without the warm-up, and only in trials with faults.
+// TestCostThatWasNotMeteredIsLeftOut: a sum without a unit would be too low.
+func TestCostThatWasNotMeteredIsLeftOut(t *testing.T) {
+	metered := lab.Metered{Roles: map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 50, PeakMemoryBytes: 500},
+		"front":  {CPUSeconds: 1, PeakMemoryBytes: 10, Unavailable: map[string]string{"peak_memory_bytes": "gone"}},
+		"orders": {CPUSeconds: 3, PeakMemoryBytes: 30},
+		"proxy":  {CPUSeconds: 7, Unavailable: map[string]string{"cpu_seconds": "gone"}}}}
+	for excluded, want := range map[string]map[string]float64{
+		"proxy": {CPUPerOperation: 2}, "front": {peakMemory: 30}, "": {},
+	} {
+		values := map[string]float64{}
+		AddCost(values, metered, 2, excluded)
+		if !maps.Equal(values, want) {
+			t.Errorf("without %q: %v, want %v", excluded, values, want)
+		}
+	}
+}
+
 func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 	const early, right, wrong = `{"end":"ok","warm_up":true,"finished_ns":1}`,
 		`{"end":"ok","begun_unix_ns":100,"intended_ns":%d,"finished_ns":%d}`,

@@ -26,12 +26,14 @@ func (b Base) Measure(
 	return found, load, addOutage(found, left)
 }
 
-// AddCost adds the peak memory and, if there were operations, the CPU time per operation. The usage of the
-// excluded roles is not part of the system's cost.
+// AddCost adds the peak memory and, if there were operations, the CPU time per operation, unless they were
+// not metered. The usage of the excluded roles is not part of the system's cost.
 func AddCost(values map[string]float64, metered lab.Metered, operations int64, excluded ...string) {
 	used := metered.Used(excluded...)
-	values[peakMemory] = float64(used.PeakMemoryBytes)
-	if operations > 0 {
+	if used.Unavailable["peak_memory_bytes"] == "" {
+		values[peakMemory] = float64(used.PeakMemoryBytes)
+	}
+	if operations > 0 && used.Unavailable["cpu_seconds"] == "" {
 		values[CPUPerOperation] = used.CPUSeconds / float64(operations)
 	}
 }

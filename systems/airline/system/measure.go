@@ -56,9 +56,11 @@ func (s System) Measure(
 		return found, nil
 	}
 	loaded.AddCost(found.Values, metered, load.OK, front)
-	found.Values["memory"] = float64(metered.Used(front).MeanMemoryBytes)
-	if load.OK > 0 {
-		found.Values["front_cpu_per_operation"] = metered.Roles[front].CPUSeconds / float64(load.OK)
+	if used := metered.Used(front); used.Unavailable["mean_memory_bytes"] == "" {
+		found.Values["memory"] = float64(used.MeanMemoryBytes)
+	}
+	if used := metered.Roles[front]; load.OK > 0 && used.Unavailable["cpu_seconds"] == "" {
+		found.Values["front_cpu_per_operation"] = used.CPUSeconds / float64(load.OK)
 	}
 	return found, errors.Join(hosting.AddAmplification(found.Values, left.Reports),
 		hosting.KeepSpans(s.Spans, v, p, left.Dir))

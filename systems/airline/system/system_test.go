@@ -354,6 +354,19 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 			t.Errorf("%s is %g, want %g", name, got.Values[name], want)
 		}
 	}
+	for role, lacks := range map[string]string{front: "cpu_seconds", "auth": "mean_memory_bytes"} {
+		used := metered.Roles[role]
+		used.Unavailable = map[string]string{lacks: "nobody meters it"}
+		metered.Roles[role] = used
+	}
+	got, err = s.Measure(t.Context(), lab.Variant{}, point(map[string]float64{lab.FactorUsers: 2}), metered,
+		left)
+	testset.Must(t, err)
+	for _, name := range []string{"memory", "front_cpu_per_operation"} {
+		if value, known := got.Values[name]; known {
+			t.Errorf("%s is %g, and was not metered", name, value)
+		}
+	}
 }
 
 func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
