@@ -78,5 +78,8 @@ func TestOnlyCallsOverGRPCHaveTheirCode(t *testing.T) {
 				t.Errorf("%v: the code of %s counts: %t", knobs, part, counted)
 			}
 		}
+		if layout.Code["binding/accept"] == 0 {
+			t.Errorf("%v: the code that accepts connections does not count", knobs)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package system
 
 import (
 	"github.com/cleave-lab/cleave/systems/airline/architecture"
-	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/lines"
 )
 
@@ -18,14 +17,12 @@ func code(d architecture.Design) map[string]int {
 	}
 	packages := []string{"systems/airline", own + "airlineunit", own + "service", own + "store", own + "web",
 		"systems/kit/hosting", "systems/kit/front"}
+	binding := "" // that of package web
 	if d.Calls == architecture.GRPC {
-		packages = append(packages, own+"calls", "binding/grpcgo")
+		binding, packages = d.Calls, append(packages, own+"calls")
 	}
-	if d.Security != kit.Plain {
-		packages = append(packages, "binding/secure")
-	}
-	if d.Resilience != kit.Unguarded {
-		packages = append(packages, "binding/resilient")
+	if len(d.Units) > 1 {
+		packages = append(packages, lines.Calls(binding, d.Settings)...)
 	}
 	return lines.Of(packages...)
 }

@@ -7,10 +7,12 @@ import (
 )
 
 // Calls returns the packages that implement calls between units over a binding (http, http-lean, grpc or
-// grpc-lean; with -unix over Unix sockets), including those that the settings add.
+// grpc-lean; with -unix over Unix sockets), including those that the settings add. Without a binding, the
+// system has its own.
 func Calls(binding string, s kit.Settings) []string {
 	packages := map[string][]string{
-		"http": {"binding/nethttp"}, "http-lean": {"binding/httpjson", "binding/leanhttp"},
+		"http": {"binding/nethttp"}, "http-lean": {"binding/httpjson", "binding/leanhttp",
+			"binding/eventloop"},
 		"grpc": {"binding/grpcgo"}, "grpc-lean": {"binding/grpcunary"},
 	}[strings.TrimSuffix(binding, "-unix")]
 	if s.Encoding == kit.MessagePack {
@@ -22,5 +24,5 @@ func Calls(binding string, s kit.Settings) []string {
 	if s.Resilience != kit.Unguarded {
 		packages = append(packages, "binding/resilient")
 	}
-	return append(packages, "binding/rpc")
+	return append(packages, "binding/rpc", "binding/accept")
 }
