@@ -63,7 +63,7 @@ services:
     depends_on: {db: {condition: service_healthy}, init: {condition: service_completed_successfully}}
     networks: {front: {aliases: [www]}, back: {}}
     volumes: ["data:/data", "./conf:/etc/conf:ro", "/anonymous"]
-    deploy: {replicas: 2, resources: {limits: {cpus: "0.5", memory: 64M}}}
+    deploy: {replicas: 2, resources: {limits: {cpus: "0.3", memory: 64M}}}
   init: {extends: {file: base.yaml, service: base}, entrypoint: [sh, -c], user: "7",
     healthcheck: {test: [NONE]}}
   debug: {image: debug, profiles: [debug]}
@@ -116,7 +116,7 @@ func TestAComposeFileBecomesUnits(t *testing.T) {
 	}
 	web := units["web-2"]
 	if web.Role != "web" || web.Image != "web:2" || web.Port != 80 || !web.Listens ||
-		web.Limits != (lab.Limits{CPU: 0.5, Memory: 64 << 20}) ||
+		web.Limits != (lab.Limits{CPU: 0.3, Memory: 64 << 20}) ||
 		!slices.Equal(web.After, []string{"db", "init"}) ||
 		!slices.Equal(web.Container.Command, []string{"serve", "--port", "80", "two words"}) ||
 		!slices.Equal(web.Container.Env, []string{"DB_PASSWORD=from-the-file", "MODE=fast"}) ||

@@ -339,10 +339,10 @@ func (s *serviceReader) readScale() {
 			s.addObstacle("replicas", fmt.Sprintf("%d: a unit runs 1 to %d times", n, lab.MaxReplicas))
 		}
 	}
-	limits := lab.Limits{CPU: float64(s.CPUS), Memory: int64(s.MemLimit)}
+	limits := lab.Limits{CPU: asWritten(s.CPUS), Memory: int64(s.MemLimit)}
 	if s.Deploy != nil {
 		if most := s.Deploy.Resources.Limits; most != nil {
-			limits.CPU = cmp.Or(float64(most.NanoCPUs), limits.CPU)
+			limits.CPU = cmp.Or(asWritten(float32(most.NanoCPUs)), limits.CPU)
 			limits.Memory = cmp.Or(int64(most.MemoryBytes), limits.Memory)
 			if most.Pids != 0 || len(most.Devices) > 0 {
 				s.addObstacle("deploy.resources.limits", "pids or devices")
@@ -356,6 +356,12 @@ func (s *serviceReader) readScale() {
 	if limits != (lab.Limits{}) {
 		s.limits[s.Name] = limits
 	}
+}
+
+// asWritten returns a number of a compose file, which compose-go rounds to float32, as the file has it.
+func asWritten(number float32) float64 {
+	written, _ := strconv.ParseFloat(strconv.FormatFloat(float64(number), 'g', -1, 32), 64) // it is a number
+	return written
 }
 
 // findRisks adds the powers over this host that keys other than mounts give.
