@@ -176,18 +176,18 @@ func (s System) ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (viola
 	if err == nil && (path.Scheme != "" || path.Host != "") { // only files were checked for this, not plans
 		err = errors.New("it is no path of the system")
 	}
-	if err := errors.Join(missing, err); err != nil {
+	if err := errors.Join(missing, withoutURL(err)); err != nil {
 		return "", fmt.Errorf("audit: get %q: %w", r.Get, err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.ResolveReference(path).String(), nil)
 	if err != nil {
-		return "", fmt.Errorf("audit: get %q: %w", r.Get, err)
+		return "", fmt.Errorf("audit: get %q: %w", r.Get, withoutURL(err))
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(request)
 	if err != nil {
-		return "", fmt.Errorf("audit: %w", err)
+		return "", fmt.Errorf("audit: GET %s at %s: %w", r.Get, at.Host, withoutURL(err))
 	}
 	body, err := bounded.ReadAll(answer.Body, maxAnswer)
 	if err := errors.Join(err, answer.Body.Close()); err != nil {
@@ -207,6 +207,15 @@ func (s System) ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (viola
 		}
 	}
 	return "", nil
+}
+
+// withoutURL returns an error without the URL that it is about. That may have a masked value in an escaped
+// form, which is not recognized where messages are concealed.
+func withoutURL(err error) error {
+	if about, is := errors.AsType[*url.Error](err); is {
+		return about.Err
+	}
+	return err
 }
 
 // sameJSON reports whether two JSON texts mean the same value. Numbers are compared as sameValue does.
@@ -278,7 +287,7 @@ func (s System) auditCommand(
 	err = command.Run()
 	audit.Said = append(audit.Said, out.lines()...)
 	if command.ProcessState == nil {
-		judge(audit, lab.AuditUnknown, fmt.Sprintf("the audit %s did not start: %v", argv[0], err))
+		judge(audit, lab.AuditUnknown, fmt.Sprintf("the audit %s did not start: %v", x.Audit.Command[0], err))
 		return
 	}
 	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // processes that it has left behind

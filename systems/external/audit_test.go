@@ -162,6 +162,23 @@ audit:
 	}
 }
 
+// TestErrorsOfRequestsKeepSecrets: a URL in an error has them in another form than Conceal knows.
+func TestErrorsOfRequestsKeepSecrets(t *testing.T) {
+	for get, want := range map[string]string{
+		`/stock/token=abc\defgh%zz`: "invalid URL escape", `/stock/token=äbcdefgh`: "refused",
+	} {
+		d := parse(t, "url: http://127.0.0.1:1/\naudit: {requests: [{get: '"+get+"'}]}")
+		vault := secret.NewVault(os.LookupEnv)
+		testset.Must(t, d.Mask(vault))
+		at := url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+		_, err := System{Secrets: vault}.ask(t.Context(), &at, d.Audit.Requests[0])
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "defgh") ||
+			!strings.Contains(err.Error(), "CLEAVE_MASKED") {
+			t.Errorf("get %s: %v, want %s, without the secret", get, err, want)
+		}
+	}
+}
+
 // TestJSONIsComparedByItsValue checks that numbers are compared as values, and that a text with something
 // behind its value is no JSON.
 func TestJSONIsComparedByItsValue(t *testing.T) {
