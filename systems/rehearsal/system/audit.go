@@ -104,7 +104,7 @@ func (j *judge) checkCall(c *rehearsal.Call) {
 	name := fmt.Sprintf("%s of %s (call %d)", c.Name, c.Component, c.Number)
 	made, answered := t.Made, int64(0)
 	if c.Caller == nil {
-		if n := j.attempts[scenarioName(j.design.Model.Operations[c.Operation].Name)]; n != nil {
+		if n := j.attempts[scenarioNames(j.design.Model.Operations)[c.Operation]]; n != nil {
 			made, answered = n.all, n.right
 		}
 	}

@@ -153,10 +153,10 @@ type object = map[string]any
 // scenario returns the load of clients as cleave-scenario/1: the operations of the model by their weights.
 func scenario(d *rehearsal.Design) (json.RawMessage, error) {
 	var flows []object
+	names := scenarioNames(d.Model.Operations)
 	for i, root := range d.Roots {
-		o := d.Model.Operations[i]
-		flows = append(flows, object{"name": scenarioName(o.Name), "weight": o.Weight, "steps": []object{{
-			"name": scenarioName(o.Name), "request": "PUT " + rehearsal.Path(i),
+		flows = append(flows, object{"name": names[i], "weight": d.Model.Operations[i].Weight, "steps": []object{{
+			"name": names[i], "request": "PUT " + rehearsal.Path(i),
 			"json":   json.RawMessage(rehearsal.Body(root.In)),
 			"expect": object{"status": "200", "json": json.RawMessage(rehearsal.Body(root.Out))},
 		}}})
@@ -165,8 +165,19 @@ func scenario(d *rehearsal.Design) (json.RawMessage, error) {
 		"flows": flows})
 }
 
-// scenarioName returns the name of an operation for a scenario, which would expand a $ as a variable.
-func scenarioName(name string) string { return strings.ReplaceAll(name, "$", "_") }
+// scenarioNames returns the names of operations in a scenario, which would expand a $ as a variable. No two
+// are the same.
+func scenarioNames(operations []model.Operation) (names []string) {
+	for _, o := range operations {
+		name := strings.ReplaceAll(o.Name, "$", "_")
+		isName := func(o model.Operation) bool { return o.Name == name }
+		for name != o.Name && slices.ContainsFunc(operations, isName) || slices.Contains(names, name) {
+			name += "_"
+		}
+		names = append(names, name)
+	}
+	return names
+}
 
 // metrics returns the metrics of a rehearsal, the headline first. docs/predicting.md defines them.
 func metrics() []lab.Metric {

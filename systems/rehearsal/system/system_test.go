@@ -89,6 +89,19 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// TestOperationsHaveNamesOfTheirOwn in a scenario, where a $ would be a variable.
+func TestOperationsHaveNamesOfTheirOwn(t *testing.T) {
+	var operations []model.Operation
+	for _, name := range []string{"a$", "a", "a_", "$a", "a$$", "a__"} {
+		operations = append(operations, model.Operation{Name: name})
+	}
+	got := scenarioNames(operations)
+	if all := strings.Join(got, " "); strings.Contains(all, "$") || len(slices.Compact(slices.Sorted(
+		slices.Values(got)))) != len(operations) || got[1] != "a" || got[2] != "a_" {
+		t.Errorf("the names are %s", all)
+	}
+}
+
 // TestComponentsLeaveOneAfterAnother in the steps from one placement to another.
 func TestComponentsLeaveOneAfterAnother(t *testing.T) {
 	s, _ := newSystem(t)
