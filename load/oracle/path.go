@@ -20,10 +20,12 @@ type Path struct {
 	steps  []pathStep
 }
 
-// pathStep is the key of an object. A key that is a number is also the index of an array.
+// pathStep is the key of an object. A key that is a number is also the index of an array. Both are paths of
+// gjson, whose special characters are escaped: as a whole, a path of gjson could not be, since it may meet an
+// array where an object is expected.
 type pathStep struct {
 	key   string
-	index int // -1: no index
+	index string // "": no index
 }
 
 // ParsePath parses a path.
@@ -66,10 +68,10 @@ func nextStep(text string) (step pathStep, rest string, err error) {
 		if !found {
 			return pathStep{}, "", errors.New("a bracket does not end")
 		}
-		return pathStep{key: key, index: -1}, behind, nil
+		return pathStep{key: gjson.Escape(key)}, behind, nil
 	}
 	key, behind, found := strings.Cut(text[1:], "]")
-	if step = newStep(key); !found || step.index < 0 {
+	if step = newStep(key); !found || step.index == "" {
 		return pathStep{}, "", fmt.Errorf("%q is not an index", key)
 	}
 	return step, behind, nil
@@ -77,11 +79,11 @@ func nextStep(text string) (step pathStep, rest string, err error) {
 
 // newStep returns the step of a key, which may be an index as well.
 func newStep(key string) pathStep {
-	index, err := strconv.Atoi(key)
-	if err != nil || index < 0 {
-		index = -1
+	step := pathStep{key: gjson.Escape(key)}
+	if _, err := strconv.ParseUint(key, 10, 31); err == nil {
+		step.index = key
 	}
-	return pathStep{key: key, index: index}
+	return step
 }
 
 // String returns the path as the user wrote it.
@@ -90,101 +92,24 @@ func (p Path) String() string { return p.source }
 // Find returns the value at the path. The document must be valid JSON (see isJSON). The result refers to
 // the memory of the document. If a key is repeated, its first value counts.
 func (p Path) Find(document []byte) (gjson.Result, bool) {
-	at := skipSpace(document, 0)
+	document = bytes.TrimSpace(document)
+	// The text is read only as long as the answer's memory is valid.
+	at := gjson.Parse(unsafe.String(unsafe.SliceData(document), len(document)))
 	for i := range p.steps {
-		at = p.steps[i].follow(document, at)
-		if at < 0 {
+		step := &p.steps[i]
+		switch {
+		case at.IsObject():
+			at = at.Get(step.key)
+		case at.IsArray() && step.index != "":
+			at = at.Get(step.index)
+		default:
+			return gjson.Result{}, false
+		}
+		if !at.Exists() {
 			return gjson.Result{}, false
 		}
 	}
-	value := document[at:skipValue(document, at)]
-	// The text is read only as long as the answer's memory is valid.
-	return gjson.Parse(unsafe.String(unsafe.SliceData(value), len(value))), true
-}
-
-// follow returns the position of the step's value in the document, or -1.
-func (s *pathStep) follow(document []byte, at int) int {
-	isObject := document[at] == '{'
-	if !isObject && (document[at] != '[' || s.index < 0) {
-		return -1
-	}
-	at = skipSpace(document, at+1)
-	for n := 0; document[at] != '}' && document[at] != ']'; n++ {
-		found := n == s.index
-		if isObject {
-			end := skipValue(document, at)
-			found = s.isKey(document[at+1 : end-1])
-			at = skipSpace(document, skipSpace(document, end)+1) // after the colon
-		}
-		if found {
-			return at
-		}
-		at = skipSpace(document, skipValue(document, at))
-		if document[at] == ',' {
-			at = skipSpace(document, at+1)
-		}
-	}
-	return -1
-}
-
-// isKey compares the step with a key, which is given without its quotes.
-func (s *pathStep) isKey(key []byte) bool {
-	if bytes.IndexByte(key, '\\') < 0 {
-		return string(key) == s.key
-	}
-	return gjson.Parse(`"`+string(key)+`"`).Str == s.key
-}
-
-// skipSpace returns the position of the next token.
-func skipSpace(document []byte, at int) int {
-	for at < len(document) && document[at] <= ' ' {
-		at++
-	}
-	return at
-}
-
-// skipValue returns the position after a value of a valid document.
-func skipValue(document []byte, at int) int {
-	depth := 0
-	for at < len(document) {
-		switch document[at] {
-		case '"':
-			at = skipString(document, at)
-		case '{', '[':
-			depth++
-			at++
-		case '}', ']':
-			depth--
-			at++
-		case ',', ':', ' ', '\t', '\r', '\n':
-			at++
-		default:
-			at = skipLiteral(document, at)
-		}
-		if depth == 0 {
-			return at
-		}
-	}
-	return at
-}
-
-// skipString returns the position after the closing quote.
-func skipString(document []byte, at int) int {
-	for at++; document[at] != '"'; at++ {
-		if document[at] == '\\' {
-			at++
-		}
-	}
-	return at + 1
-}
-
-// skipLiteral returns the position after a number, true, false or null.
-func skipLiteral(document []byte, at int) int {
-	for at < len(document) && document[at] > ' ' && document[at] != ',' && document[at] != ']' &&
-		document[at] != '}' {
-		at++
-	}
-	return at
+	return at, true
 }
 
 // isJSON reports whether the text is exactly one JSON value, nested no deeper

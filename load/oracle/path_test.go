@@ -3,6 +3,8 @@ package oracle
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -101,21 +103,25 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
+// escaped matches a character of a key that gjson.Escape has escaped.
+var escaped = regexp.MustCompile(`(?s)\\(.)`)
+
 // lookUp follows a path through decoded objects and lists.
 func lookUp(document any, path []pathStep) (any, bool) {
 	for _, step := range path {
 		switch at := document.(type) {
 		case map[string]any:
-			value, found := at[step.key]
+			value, found := at[escaped.ReplaceAllString(step.key, "$1")]
 			if !found {
 				return nil, false
 			}
 			document = value
 		case []any:
-			if step.index < 0 || step.index >= len(at) {
+			index, err := strconv.Atoi(step.index)
+			if err != nil || index >= len(at) {
 				return nil, false
 			}
-			document = at[step.index]
+			document = at[index]
 		default:
 			return nil, false
 		}
