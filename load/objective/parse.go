@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -85,8 +86,7 @@ func Parse(text string) (Objective, error) {
 	var mistakes []error
 	column := 1
 	for _, part := range terms {
-		s := scanner{text: part, column: column}
-		if t, err := s.term(); err != nil {
+		if t, err := parseTerm(part, column); err != nil {
 			mistakes = append(mistakes, err)
 		} else {
 			o.Terms = append(o.Terms, t)
@@ -99,67 +99,38 @@ func Parse(text string) (Objective, error) {
 	return o, nil
 }
 
-// scanner reads one term.
-type scanner struct {
-	text   string
-	at     int // number of bytes read
-	column int // column of the first byte
-}
+const blanks = " \t\r\n"
 
-// mistake returns a mistake about the text that begins at a byte.
-func (s *scanner) mistake(at int, format string, args ...any) error {
-	return &Mistake{s.column + utf8.RuneCountInString(s.text[:at]), fmt.Sprintf(format, args...)}
-}
+// termPattern matches a metric, a comparison and a limit.
+var termPattern = regexp.MustCompile(`(?s)^[ \t\r\n]*([^<>=!]*)([<>=!]*)[ \t\r\n]*(.*)$`)
 
-// take reads characters as long as they are in a set, and returns them.
-func (s *scanner) take(set string) string {
-	rest := s.text[s.at:]
-	taken := rest[:len(rest)-len(strings.TrimLeft(rest, set))]
-	s.at += len(taken)
-	return taken
-}
-
-// takeUntil reads characters until one is in a set, and returns them.
-func (s *scanner) takeUntil(set string) string {
-	rest := s.text[s.at:]
-	if i := strings.IndexAny(rest, set); i >= 0 {
-		rest = rest[:i]
+// parseTerm reads a condition, which begins at a column.
+func parseTerm(text string, column int) (Term, error) {
+	const metricGroup, opGroup, limitGroup = 1, 2, 3
+	at := termPattern.FindStringSubmatchIndex(text) // it matches any text
+	part := func(group int) string { return strings.TrimRight(text[at[2*group]:at[2*group+1]], blanks) }
+	mistake := func(group int, format string, args ...any) error {
+		return &Mistake{column + utf8.RuneCountInString(text[:at[2*group]]), fmt.Sprintf(format, args...)}
 	}
-	s.at += len(rest)
-	return rest
-}
-
-const (
-	blanks    = " \t\r\n"
-	operators = "<>=!"
-)
-
-// term reads a metric, a comparison and a limit.
-func (s *scanner) term() (Term, error) {
-	s.take(blanks)
-	begin := s.at
-	name := strings.TrimRight(s.takeUntil(operators), blanks)
+	name, op, value := part(metricGroup), part(opGroup), part(limitGroup)
 	if name == "" {
-		return Term{}, s.mistake(begin, "no metric: write for example p99<50ms")
+		return Term{}, mistake(metricGroup, "no metric: write for example p99<50ms")
 	}
 	m, known := find(name)
 	if !known {
-		return Term{}, s.mistake(begin, "unknown metric %q: use one of %s", name, strings.Join(metricNames(), " "))
+		return Term{}, mistake(metricGroup, "unknown metric %q: use one of %s", name,
+			strings.Join(metricNames(), " "))
 	}
-	begin = s.at
-	op := s.take(operators)
 	switch op {
 	case "<", "<=", ">", ">=":
 	case "":
-		return Term{}, s.mistake(begin, "no comparison after %s: use <, <=, > or >=", name)
+		return Term{}, mistake(opGroup, "no comparison after %s: use <, <=, > or >=", name)
 	default:
-		return Term{}, s.mistake(begin, "unknown comparison %q: use <, <=, > or >=", op)
+		return Term{}, mistake(opGroup, "unknown comparison %q: use <, <=, > or >=", op)
 	}
-	s.take(blanks)
-	value := strings.TrimRight(s.text[s.at:], blanks)
 	limit, share, err := m.limit(value)
 	if err != nil {
-		return Term{}, s.mistake(s.at, "%v", err)
+		return Term{}, mistake(limitGroup, "%v", err)
 	}
 	return Term{Metric: m.name, Op: op, Limit: limit, Share: share, text: m.name + op + value}, nil
 }
