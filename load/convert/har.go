@@ -18,57 +18,30 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// entry is one request of a recording (HAR 1.2) with its answer, reduced to what a scenario needs.
-type entry struct {
-	recorded
-	started      string
-	time         float64 // in ms
-	postData     gjson.Result
-	bodySize     int64 // in bytes; -1: unknown
-	status       int64
-	contentType  string
-	failure      string // an extension of Chromium, like the next three fields
-	resourceType string
-	fromCache    string
-	websocket    bool
-}
-
-// newEntry reads an entry. It accepts fields of another type than HAR's if their value is clear. An
-// unreadable field makes the entry unusable only if it matters.
-func newEntry(number int, of gjson.Result) *entry {
+// newEntry returns the request of an entry of a recording (HAR 1.2), with the cookies that its answer sets.
+// Like complete, it accepts fields of another type than HAR's if their value is clear.
+func newEntry(number int, of gjson.Result) *recorded {
 	request, response := of.Get("request"), of.Get("response")
-	e := &entry{
-		recorded: recorded{
-			where:  "entry " + strconv.Itoa(number),
-			method: request.Get("method").String(), address: request.Get("url").String(),
-			headers: fields(request.Get("headers")),
-		},
-		started: of.Get("startedDateTime").String(), time: of.Get("time").Float(),
-		postData: request.Get("postData"),
-		bodySize: request.Get("bodySize").Int(), status: response.Get("status").Int(),
-		contentType: response.Get("content.mimeType").String(),
-		failure:     response.Get("_error").String(), resourceType: of.Get("_resourceType").String(),
-		fromCache: of.Get("_fromCache").String(), websocket: of.Get("_webSocketMessages.0").Exists(),
+	r := &recorded{
+		where:  "entry " + strconv.Itoa(number),
+		method: request.Get("method").String(), address: request.Get("url").String(),
+		headers: fields(request.Get("headers")),
 	}
 	for _, c := range fields(request.Get("cookies")) {
-		e.cookies = append(e.cookies, c.name)
+		r.cookies = append(r.cookies, c.name)
 	}
 	for _, c := range fields(response.Get("cookies")) {
-		e.sets = append(e.sets, c.name)
+		r.sets = append(r.sets, c.name)
 	}
-	answered := fields(response.Get("headers"))
-	for _, h := range answered {
+	for _, h := range fields(response.Get("headers")) {
 		if strings.EqualFold(h.name, "set-cookie") {
 			for line := range strings.Lines(h.value) { // Chromium joins several with line ends
 				name, _, _ := strings.Cut(line, "=")
-				e.sets = append(e.sets, strings.TrimSpace(name))
+				r.sets = append(r.sets, strings.TrimSpace(name))
 			}
 		}
 	}
-	if value, found := valueOf(answered, "Content-Type"); found && e.contentType == "" {
-		e.contentType = value
-	}
-	return e
+	return r
 }
 
 // fields reads a list of names and values. It returns nil for anything else.
@@ -92,10 +65,14 @@ func valueOf(headers []field, name string) (value string, found bool) {
 	return headers[i].value, true
 }
 
-// isType reports whether the answer has a media type, regardless of parameters.
-func (e *entry) isType(media string) bool {
-	plain, _, _ := strings.Cut(e.contentType, ";")
-	return strings.EqualFold(strings.TrimSpace(plain), media)
+// mediaOf returns the media type of an answer, in lower case and without parameters.
+func mediaOf(response gjson.Result) string {
+	written := response.Get("content.mimeType").String()
+	if written == "" {
+		written, _ = valueOf(fields(response.Get("headers")), "Content-Type")
+	}
+	media, _, _ := strings.Cut(written, ";")
+	return strings.ToLower(strings.TrimSpace(media))
 }
 
 // har converts a recording of a browser: its requests in the order in which they began.
@@ -109,85 +86,93 @@ func (d *draft) har(data []byte, options Options) error {
 		return errors.New("the recording has no entries: record with the network tab open, then save as HAR")
 	}
 	for i, item := range entries {
-		e := newEntry(i+1, item)
-		d.keep(&e.recorded, d.complete(e))
+		r := newEntry(i+1, item)
+		d.keep(r, d.complete(r, item))
 	}
 	slices.SortStableFunc(d.found, func(a, b *recorded) int { return a.start.Compare(b.start) })
 	name := cmp.Or(oneLine(recording.Get("log.pages.0.title").String()), "recording")
 	return d.flow("recording", name, options)
 }
 
-// complete fills in the rest of an entry, and returns the reason why it cannot be a step, or "".
-func (d *draft) complete(e *entry) string {
-	body, bodyUnknown := e.sentBody()
-	e.body = body
-	unknown := e.recorded.parse()
-	var timeErr error
-	e.start, timeErr = time.Parse(time.RFC3339Nano, e.started)
-	const longest = 24 * time.Hour // a longer duration is a mistake of the recorder
-	e.end = e.start
-	if e.time > 0 { // it is not if it is NaN
-		e.end = e.start.Add(time.Duration(min(e.time, longest.Seconds()*1000) * float64(time.Millisecond)))
-	}
-	_, asks := valueOf(e.headers, "Access-Control-Request-Method")
-	switch {
-	case e.status == 101 || e.websocket:
+// complete reads the rest of an entry, and returns the reason why it cannot be a step, or "". A field that
+// cannot be read matters only where its value would.
+func (d *draft) complete(r *recorded, of gjson.Result) string {
+	request, response := of.Get("request"), of.Get("response")
+	status, media := response.Get("status").Int(), mediaOf(response)
+	kind := of.Get("_resourceType").String() // an extension of Chromium, like all with an underscore
+	var bodyUnknown string
+	r.body, bodyUnknown = sentBody(request)
+	unknown := r.parse()
+	timeErr := r.setTimes(of)
+	_, asks := valueOf(r.headers, "Access-Control-Request-Method")
+	switch cached := of.Get("_fromCache").String(); {
+	case status == 101 || of.Get("_webSocketMessages.0").Exists():
 		return "websockets have no counterpart"
 	case unknown != "":
 		return unknown
-	case e.resourceType == "eventsource" || e.isType("text/event-stream"):
+	case kind == "eventsource" || media == "text/event-stream":
 		return "a stream of events has no end that could be timed"
-	case e.resourceType == "preflight" || asks && e.method == http.MethodOptions: // Fetch, CORS protocol
+	case kind == "preflight" || asks && r.method == http.MethodOptions: // Fetch, CORS protocol
 		return "a browser's own question before a request to another origin; the engine asks none"
-	case e.fromCache != "":
-		return "answered by the browser's " + e.fromCache + " cache; the target did not see it"
-	case e.status == 0:
-		return strings.TrimSpace("has no answer (blocked, aborted or failed) " + e.failure)
-	case e.status < 200 || e.status > 599:
-		return fmt.Sprintf("status %d is not a final one", e.status)
+	case cached != "":
+		return "answered by the browser's " + cached + " cache; the target did not see it"
+	case status == 0:
+		return strings.TrimSpace("has no answer (blocked, aborted or failed) " + response.Get("_error").String())
+	case status < 200 || status > 599:
+		return fmt.Sprintf("status %d is not a final one", status)
 	case timeErr != nil:
 		return "its time cannot be read, so its place in the flow is unknown"
 	case bodyUnknown != "":
 		return bodyUnknown
 	}
-	if e.status == http.StatusNotModified {
-		d.note(e.where, "status 304 (not modified)",
+	if status == http.StatusNotModified {
+		d.note(r.where, "status 304 (not modified)",
 			"the flow has no cache of its own: asked without condition, and 200 is expected")
-		e.status = 200
+		status = http.StatusOK
 	}
-	if size := e.bodySize; size > 0 && size != int64(len(body)) {
-		d.note(e.where, fmt.Sprintf("a body of %d bytes", size),
-			fmt.Sprintf("the recording holds %d bytes of it; these are sent", len(body)))
+	if size := request.Get("bodySize").Int(); size > 0 && size != int64(len(r.body)) {
+		d.note(r.where, fmt.Sprintf("a body of %d bytes", size),
+			fmt.Sprintf("the recording holds %d bytes of it; these are sent", len(r.body)))
 	}
-	if e.postData.IsObject() {
-		e.mimeType = e.postData.Get("mimeType").String()
-	}
-	e.expect = scenario.Expect{Status: strconv.FormatInt(e.status, 10)}
-	redirects := e.status >= 300 && e.status < 400
-	e.page = !redirects && (e.resourceType == "document" ||
-		e.resourceType == "" && (e.isType("text/html") || e.isType("application/xhtml+xml")))
+	r.mimeType = request.Get("postData.mimeType").String()
+	r.expect = scenario.Expect{Status: strconv.FormatInt(status, 10)}
+	redirects := status >= 300 && status < 400
+	r.page = !redirects && (kind == "document" ||
+		kind == "" && (media == "text/html" || media == "application/xhtml+xml"))
 	return ""
 }
 
-// sentBody returns the body of the request, or the reason why it is unknown.
-func (e *entry) sentBody() (body, reason string) {
-	if !e.postData.IsObject() {
-		if e.bodySize > 0 {
-			return "", fmt.Sprintf("the recording lacks its body of %d bytes", e.bodySize)
+// setTimes reads when the request of an entry began and ended.
+func (r *recorded) setTimes(of gjson.Result) (err error) {
+	r.start, err = time.Parse(time.RFC3339Nano, of.Get("startedDateTime").String())
+	const longest = 24 * time.Hour // a longer duration is a mistake of the recorder
+	r.end = r.start
+	if ms := of.Get("time").Float(); ms > 0 { // it is not if it is NaN
+		r.end = r.start.Add(time.Duration(min(ms, longest.Seconds()*1000) * float64(time.Millisecond)))
+	}
+	return err
+}
+
+// sentBody returns the body of a request, or the reason why it is unknown.
+func sentBody(request gjson.Result) (body, reason string) {
+	data := request.Get("postData")
+	if !data.IsObject() {
+		if size := request.Get("bodySize").Int(); size > 0 {
+			return "", fmt.Sprintf("the recording lacks its body of %d bytes", size)
 		}
 		return "", ""
 	}
-	mimeType, text := e.postData.Get("mimeType").String(), e.postData.Get("text").String()
+	mimeType, text := data.Get("mimeType").String(), data.Get("text").String()
 	var fields []string
 	isUpload := strings.HasPrefix(mimeType, "multipart/") && strings.Contains(text, "filename=")
-	if list := e.postData.Get("params"); list.IsArray() {
+	if list := data.Get("params"); list.IsArray() {
 		for _, item := range list.Array() {
 			fields = append(fields, url.QueryEscape(item.Get("name").String())+"="+
 				url.QueryEscape(item.Get("value").String()))
 			isUpload = isUpload || item.Get("fileName").String() != ""
 		}
 	}
-	switch encoding := e.postData.Get("encoding").String(); {
+	switch encoding := data.Get("encoding").String(); {
 	case isUpload:
 		return "", "uploads a file, whose content a recording does not keep reliably"
 	case encoding == "base64":
