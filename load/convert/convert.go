@@ -243,7 +243,7 @@ type draft struct {
 	noted  map[Note]bool   // the notes; true: about a request that the scenario lacks
 	found  []*recorded     // requests for a flow, in order
 	taken  map[string]int  // names of values, data and extractions that are in use, with the last suffix of each
-	refs   map[string]bool // names of values to which recorded requests refer
+	refs   map[string]bool // names of values to which texts may refer
 }
 
 func newDraft(name string) *draft {

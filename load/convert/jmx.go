@@ -11,14 +11,14 @@ import (
 type testPlan struct {
 	*draft
 	options   Options
-	counts    map[string]int     // requests by server, counted in the first reading
-	target    string             // scheme and host of most requests; "" if the plan names none
-	constants map[string]string  // user-defined variables as written
-	resolved  map[string][]piece // their resolved values
-	group     *threads           // the thread group that is being converted
-	redirects []string           // samplers that follow redirects
-	cookieJar bool               // some sampler has a cookie manager
-	unknown   string             // the server that the user has to name, as the plan writes it
+	counts    map[string]int    // requests by server, counted in the first reading
+	target    string            // scheme and host of most requests; "" if the plan names none
+	constants map[string]string // user-defined variables as written
+	resolved  map[string]string // their values, see expandMarked
+	group     *threads          // the thread group that is being converted
+	redirects []string          // samplers that follow redirects
+	cookieJar bool              // some sampler has a cookie manager
+	unknown   string            // the server that the user has to name, as the plan writes it
 }
 
 // jmx converts a test plan. It reads the plan twice: the first reading finds the target, so that the
@@ -38,7 +38,7 @@ func (p *testPlan) convert(data []byte) error {
 	if err != nil {
 		return err
 	}
-	p.constants, p.resolved, p.group = map[string]string{}, map[string][]piece{}, &threads{element: root}
+	p.constants, p.resolved, p.group = map[string]string{}, map[string]string{}, &threads{element: root}
 	elements, err := p.threadGroups(root)
 	if err != nil {
 		return err

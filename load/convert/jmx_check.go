@@ -68,7 +68,7 @@ func inAnswer(e *element, property string) bool {
 // wanted is a text that an answer must have.
 type wanted struct {
 	template string // with references to values
-	text     string // the same if it is fixed, otherwise ""
+	text     string // the same as it is, if it is fixed
 	fixed    bool   // it has no references
 }
 
@@ -80,10 +80,9 @@ func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 	// JMeter itself writes Asserion.
 	for _, s := range append(a.collection("Asserion.test_strings"), a.collection("Assertion.test_strings")...) {
 		s.used = true
-		pieces := p.pieces(a, s.value, 0)
-		text, fixed := joinConstant(pieces)
-		texts = append(texts, wanted{p.join(pieces), text, fixed})
-		list = append(list, p.join(pieces))
+		text := p.expand(a, s.value, 0)
+		w := wanted{p.scenarioText(text), text, !referencePattern.MatchString(text)}
+		texts, list = append(texts, w), append(list, w.template)
 	}
 	if a.truth("Assertion.assume_success") && step.Expect.Status == "" {
 		step.Expect.Status = "200-599"

@@ -166,9 +166,8 @@ func (p *testPlan) address(e *element, settings []*element) (path string, ok boo
 	var server [3]string // protocol, domain, port
 	known := true        // known before the load, and no mere default of a property
 	for i, name := range []string{"HTTPSampler.protocol", "HTTPSampler.domain", "HTTPSampler.port"} {
-		pieces := p.pieces(e, setting(settings, name), 0)
-		text, isConstant := joinConstant(pieces)
-		known = known && isConstant && !slices.ContainsFunc(pieces, func(part piece) bool { return part.unset })
+		text := p.expandMarked(e, setting(settings, name), 0)
+		known = known && !referencePattern.MatchString(text) && !strings.Contains(text, unset)
 		server[i] = strings.TrimSpace(text)
 	}
 	path = p.resolve(e, setting(settings, "HTTPSampler.path"))
@@ -295,16 +294,14 @@ func (p *testPlan) field(e *element, argument *property, name, value string) str
 
 // encoded resolves a text and encodes its constant parts for a URL.
 func (p *testPlan) encoded(e *element, text string) string {
-	pieces := p.pieces(e, text, 0)
-	for i, part := range pieces {
-		if part.ref == "" {
-			pieces[i] = piece{text: url.QueryEscape(part.text)}
-		} else if _, generated := p.file.Values[part.ref]; !generated {
-			p.note(e.where(), "encoding of ${"+part.ref+"}",
+	text = p.expand(e, text, 0)
+	for _, m := range referencePattern.FindAllStringSubmatch(text, -1) {
+		if _, generated := p.file.Values[m[1]]; !generated {
+			p.note(e.where(), "encoding of ${"+m[1]+"}",
 				"values from data or answers are sent as they are, not encoded for a URL")
 		}
 	}
-	return p.join(pieces)
+	return p.scenarioText(restoreReferences(url.QueryEscape(text)))
 }
 
 // headers merges the header managers in scope; the nearest one counts.

@@ -19,26 +19,21 @@ const (
 	maxText      = 1 << 20 // size of one text with its variables, or of one body, in bytes
 )
 
+// unset begins a text that is the default of a property which only JMeter's command line would set.
+const unset = "\ue002"
+
 // resolve converts a text with ${variables} and ${__functions()} to a text of a scenario.
 func (p *testPlan) resolve(e *element, text string) string {
-	return p.join(p.pieces(e, text, 0))
+	return p.scenarioText(p.expand(e, text, 0))
 }
 
 // constant resolves a text that must not contain generated values; ok is false if it does.
-func (p *testPlan) constant(e *element, text string) (string, bool) {
-	return joinConstant(p.pieces(e, text, 0))
-}
-
-// joinConstant returns the text of pieces without references.
-func joinConstant(pieces []piece) (text string, isConstant bool) {
-	var b strings.Builder
-	for _, part := range pieces {
-		if part.ref != "" {
-			return "", false
-		}
-		b.WriteString(part.text)
+func (p *testPlan) constant(e *element, text string) (constant string, ok bool) {
+	constant = p.expand(e, text, 0)
+	if referencePattern.MatchString(constant) {
+		return "", false
 	}
-	return b.String(), true
+	return constant, true
 }
 
 // number returns a constant number, or the fallback if the property is empty or not constant.
@@ -64,35 +59,25 @@ func (p *testPlan) span(e *element, property string, unit time.Duration) scenari
 	return scenario.Duration(time.Duration(units * float64(unit)).Round(time.Microsecond))
 }
 
-// pieces splits a text at its references and resolves them.
-func (p *testPlan) pieces(e *element, text string, depth int) []piece {
-	var all []piece
-	size := 0
-	add := func(text string) {
-		size += len(text)
-		if n := len(all); n > 0 && all[n-1].ref == "" && !all[n-1].unset {
-			all[n-1].text += text
-		} else if text != "" {
-			all = append(all, piece{text: text})
-		}
-	}
+// expand replaces the variables and functions in a text, which is itself the value of depth nested variables,
+// by their values or by references (see draft.reference).
+func (p *testPlan) expand(e *element, text string, depth int) string {
+	return strings.ReplaceAll(p.expandMarked(e, text, depth), unset, "")
+}
+
+// expandMarked is expand, but it leaves the marks unset.
+func (p *testPlan) expandMarked(e *element, text string, depth int) string {
+	var b strings.Builder
 	for {
 		before, reference, after, found := cutReference(text)
-		add(before)
+		b.WriteString(before)
 		if !found {
-			return all
+			return b.String()
 		}
-		for _, part := range p.reference(e, reference, depth) {
-			if part.ref != "" || part.unset {
-				all, size = append(all, part), size+len(part.ref)+len(part.text)
-			} else {
-				add(part.text)
-			}
-		}
-		text = after
-		if size > maxText {
+		b.WriteString(p.variable(e, reference, depth))
+		if text = after; b.Len() > maxText {
 			p.note(e.where(), "a text with its variables", fmt.Sprintf("longer than %d bytes; cut off there", maxText))
-			return all
+			return b.String()
 		}
 	}
 }
@@ -117,53 +102,53 @@ func cutReference(text string) (before, reference, after string, found bool) {
 	return text, "", "", false
 }
 
-// reference resolves the text between ${ and }.
-func (p *testPlan) reference(e *element, name string, depth int) []piece {
+// variable resolves the text between ${ and }.
+func (p *testPlan) variable(e *element, name string, depth int) string {
 	if depth >= maxExpansion {
 		p.note(e.where(), "${"+name+"}", "variables refer to each other more than ten deep; sent as this text")
-		return []piece{{text: "${" + name + "}"}}
+		return "${" + name + "}"
 	}
 	if strings.HasPrefix(name, "__") {
 		return p.function(e, name, depth)
 	}
 	if ref, known := p.group.names[name]; known {
-		return []piece{{ref: ref}}
+		return p.reference(ref)
 	}
 	for at := e; at != nil; at = at.parent {
 		if ref, known := at.vars[name]; known {
-			return []piece{{ref: ref}}
+			return p.reference(ref)
 		}
 	}
 	if resolved, known := p.resolved[name]; known {
 		return resolved
 	}
 	if text, known := p.constants[name]; known {
-		resolved := p.pieces(e, text, depth+1)
+		resolved := p.expandMarked(e, text, depth+1)
 		p.resolved[name] = resolved
 		return resolved
 	}
 	p.note(e.where(), "${"+name+"}",
 		"nothing in what was converted sets this variable, and no step before it extracts it; sent as this "+
 			"text, as JMeter does")
-	return []piece{{text: "${" + name + "}"}}
+	return "${" + name + "}"
 }
 
 // function converts a function of JMeter to a generated value. Every call in the plan has its own value,
 // which is drawn once for each flow. A call that names a variable sets it for the thread group.
-func (p *testPlan) function(e *element, call string, depth int) []piece {
+func (p *testPlan) function(e *element, call string, depth int) string {
 	name, args := splitCall(call)
 	for i := range args {
-		if text, isConstant := joinConstant(p.pieces(e, args[i], depth+1)); isConstant {
+		if text := p.expand(e, args[i], depth+1); !referencePattern.MatchString(text) {
 			args[i] = text
 		}
 	}
 	arg := func(i int) string { return strings.TrimSpace(slices.Concat(args, make([]string, 3))[i]) }
-	drawn := func(preferred, variable string, v scenario.Value) []piece {
+	drawn := func(preferred, variable string, v scenario.Value) string {
 		ref := p.newValue(cmp.Or(variable, preferred), v)
 		if variable != "" {
 			p.group.setVariable(variable, ref)
 		}
-		return []piece{{ref: ref}}
+		return p.reference(ref)
 	}
 	from, fromErr := strconv.ParseInt(arg(0), 10, 64)
 	to, toErr := strconv.ParseInt(arg(1), 10, 64)
@@ -192,17 +177,17 @@ func (p *testPlan) function(e *element, call string, depth int) []piece {
 		if name == "__property" {
 			value, at = arg(0), 2
 		}
-		unset := at >= len(args)
-		if !unset {
-			value = args[at]
+		mark := unset
+		if at < len(args) {
+			value, mark = args[at], ""
 		}
 		p.note(e.where(), "${"+call+"}", "properties of JMeter's command line have no counterpart; the default "+
 			strconv.Quote(value)+" is used")
-		return []piece{{text: value, unset: unset}}
+		return mark + value
 	}
 	p.note(e.where(), "${"+call+"}",
 		"this function, or these arguments of it, have no counterpart; sent as this text, so replace it")
-	return []piece{{text: "${" + call + "}"}}
+	return "${" + call + "}"
 }
 
 // splitCall splits a call at its commas, except those in references and escaped ones.

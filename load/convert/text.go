@@ -88,40 +88,11 @@ func validHeader(name, value string) bool {
 	return httpguts.ValidHeaderFieldName(name) && !strings.ContainsAny(value, "\r\n\x00")
 }
 
-// piece is a part of a text: a constant, or a reference to a value.
-type piece struct {
-	text string
-	ref  string // name of the value in the scenario; empty: constant
-	// unset: the text is the default of a property that only JMeter's command line would set.
-	unset bool
-}
-
-// join returns pieces as a text of a scenario. A dollar sign before a reference would escape it, so it
-// becomes a value of its own.
-func (d *draft) join(pieces []piece) string {
-	var b strings.Builder
-	for i, part := range pieces {
-		if part.ref != "" {
-			b.WriteString("${" + part.ref + "}")
-			continue
-		}
-		text := part.text
-		if i+1 < len(pieces) && pieces[i+1].ref != "" && strings.HasSuffix(text, "$") {
-			b.WriteString(scenario.Literal(strings.TrimSuffix(text, "$")))
-			b.WriteString(d.value("dollar", scenario.Value{Choice: []string{"$"}}))
-			continue
-		}
-		b.WriteString(scenario.Literal(text))
-	}
-	return b.String()
-}
-
 // referencePattern matches a reference to a value in a text that is otherwise constant: its name between two
 // characters that do not occur in texts by accident.
 var referencePattern = regexp.MustCompile("\ue000([A-Za-z0-9_:.]+)\ue001")
 
-// reference returns the text of a reference from a recorded request to a value of the scenario, or to
-// env:NAME.
+// reference returns the text of a reference to a value of the scenario, or to env:NAME.
 func (d *draft) reference(name string) string {
 	d.refs[name] = true
 	return "\ue000" + name + "\ue001"
@@ -133,20 +104,27 @@ func restoreReferences(path string) string {
 		"\ue001").Replace(path)
 }
 
-// scenarioText returns a text with references as a text of a scenario; the rest of it is sent as it is.
+// scenarioText returns a text with references as a text of a scenario; the rest of it is sent as it is. A
+// dollar sign before a reference would escape it, so it becomes a value of its own.
 func (d *draft) scenarioText(text string) string {
-	var pieces []piece
+	var b strings.Builder
 	end := 0
 	for _, at := range referencePattern.FindAllStringSubmatchIndex(text, -1) {
-		name := text[at[2]:at[3]]
-		pieces = append(pieces, piece{text: text[end:at[0]]})
-		if end = at[1]; d.refs[name] {
-			pieces = append(pieces, piece{ref: name})
-		} else { // the scenario has no such value
-			pieces = append(pieces, piece{text: name})
+		before, name := text[end:at[0]], text[at[2]:at[3]]
+		end = at[1]
+		if !d.refs[name] { // the scenario has no such value
+			b.WriteString(scenario.Literal(before + name))
+			continue
 		}
+		before, isDollar := strings.CutSuffix(before, "$")
+		b.WriteString(scenario.Literal(before))
+		if isDollar {
+			b.WriteString(d.value("dollar", scenario.Value{Choice: []string{"$"}}))
+		}
+		b.WriteString("${" + name + "}")
 	}
-	return d.join(append(pieces, piece{text: text[end:]}))
+	b.WriteString(scenario.Literal(text[end:]))
+	return b.String()
 }
 
 // maxBrackets bounds the nesting of brackets, because recursive parsers need stack for it.
