@@ -166,10 +166,7 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	if r.flags.search {
 		return r.search(ctx)
 	}
-	loadCtx, watch, err := r.trial.Watched(ctx, r.goal, r.flags.abort)
-	if err != nil {
-		return trial.Outcome{}, err
-	}
+	loadCtx, watch := r.trial.Watched(ctx, r.goal, r.flags.abort)
 	hooks, err := r.flags.outputs.open(r.group != nil)
 	if err != nil {
 		return trial.Outcome{}, withCode(exitBadPlan, "%w", err)

@@ -226,10 +226,7 @@ func TestLiveView(t *testing.T) {
 	var out bytes.Buffer
 	view := &liveView{out: &out, duration: 4 * time.Second, errors: map[record.Outcome]int64{}}
 	for n := 1; n <= 2; n++ {
-		results, err := record.NewResults(record.Options{Operations: []string{"GET /"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		results := record.NewResults(record.Options{Operations: []string{"GET /"}})
 		results.From, results.To = time.Duration(n-1)*time.Second, time.Duration(n)*time.Second
 		results.Add(&record.Sample{Outcome: record.Reset, Intended: results.From, Sent: results.From,
 			Finished: results.From + time.Millisecond})

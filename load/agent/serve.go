@@ -291,10 +291,7 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 	if s.Rows {
 		hooks.Row = list.add
 	}
-	watched, watch, err := s.trial.Watched(ctx, s.limit, s.Abort)
-	if err != nil {
-		return trial.Outcome{}, err
-	}
+	watched, watch := s.trial.Watched(ctx, s.limit, s.Abort)
 	hooks.Second = func(second trial.Second) error {
 		err := errors.Join(watch(second), s.sendLoaded(second))
 		s.course = append(s.course, slice(second))

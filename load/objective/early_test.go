@@ -11,10 +11,7 @@ import (
 // resultsOf returns results of operations that took 10 ms each to answer, sent 5 ms late.
 func resultsOf(t *testing.T, ok, failed, unsent int) *record.Results {
 	t.Helper()
-	r, err := record.NewResults(record.Options{Operations: []string{"a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := record.NewResults(record.Options{Operations: []string{"a"}})
 	const ms = time.Millisecond
 	for i := range ok + failed {
 		outcome := record.OK

@@ -12,7 +12,7 @@ import (
 // end, slow ones would be missing at first.
 func TestCohortsCountByWhenOperationsWereDue(t *testing.T) {
 	const rate, load = 100, 3 * time.Second
-	r := newRecorder(t, Options{Operations: []string{"get"}, Window: load, Cohorts: true})
+	r := NewRecorder(Options{Operations: []string{"get"}, Window: load, Cohorts: true})
 	results := make(chan *Results)
 	go func() {
 		all, _ := Collect(nil, r)
@@ -72,7 +72,7 @@ func TestCohortsKnowHowLongFlowsTakeToBeComplete(t *testing.T) {
 	if lag := c.lag(); lag != lab.BucketTime(none) {
 		t.Errorf("lag %g after many operations without one", lag)
 	}
-	if newRecorder(t, Options{Operations: []string{"get"}}).Cohorts().All != nil {
+	if NewRecorder(Options{Operations: []string{"get"}}).Cohorts().All != nil {
 		t.Error("cohorts without the option")
 	}
 }

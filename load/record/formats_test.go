@@ -20,7 +20,7 @@ func smallLoad(t *testing.T) []*Results {
 	t.Helper()
 	var all []*Results
 	for second := range 3 {
-		r := newResults(t, twoOperations())
+		r := NewResults(twoOperations())
 		r.From, r.To = time.Duration(second)*time.Second, time.Duration(second+1)*time.Second
 		for i := range 200 {
 			due := r.From + time.Duration(i)*5*ms
@@ -39,7 +39,7 @@ func TestLogIsReadBack(t *testing.T) {
 		var text bytes.Buffer
 		log, err := NewLogWriter(&text, kind, start)
 		testset.Must(t, err)
-		total := newResults(t, twoOperations())
+		total := NewResults(twoOperations())
 		for _, r := range load {
 			testset.Must(t, errors.Join(log.Write(r), total.Merge(r)))
 		}

@@ -31,7 +31,7 @@ func TestLatenessIsJudgedByWhatItMoves(t *testing.T) {
 		{"few of many", 10_000, 6 * ms, repeated(15, 2400*us), false},
 		{"half of all", 10_000, 6 * ms, repeated(5000, 1500*us), true},
 	} {
-		r := newResults(t, twoOperations())
+		r := NewResults(twoOperations())
 		for i := range c.n {
 			due := time.Duration(i) * 20 * ms
 			sent := due
@@ -50,7 +50,7 @@ func TestLatenessIsJudgedByWhatItMoves(t *testing.T) {
 // TestEveryFigureIsJudgedByItself: two of 150 operations of 6 ms that are sent 10 and 24 ms late move the
 // tail and leave the median alone.
 func TestEveryFigureIsJudgedByItself(t *testing.T) {
-	r := newResults(t, twoOperations())
+	r := NewResults(twoOperations())
 	for i := range 150 {
 		due := time.Duration(i) * 20 * ms
 		sent := due + map[int]time.Duration{40: 10 * ms, 110: 24 * ms}[i]

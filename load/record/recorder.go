@@ -24,11 +24,8 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder. Collect must read its results.
-func NewRecorder(o Options) (*Recorder, error) {
-	first, err := NewResults(o)
-	if err != nil {
-		return nil, err
-	}
+func NewRecorder(o Options) *Recorder {
+	first := NewResults(o)
 	r := &Recorder{
 		options: first.options,
 		current: first,
@@ -40,7 +37,7 @@ func NewRecorder(o Options) (*Recorder, error) {
 	if o.Cohorts {
 		r.cohorts = newCohorts(o.Window)
 	}
-	return r, nil
+	return r
 }
 
 // Record counts one operation in the interval in which it finished.
@@ -118,14 +115,14 @@ func (r *Recorder) empty() *Results {
 		return nil
 	}
 	r.made++
-	return r.options.results()
+	return NewResults(r.options)
 }
 
 // Collect adds up the results that a recorder passes on until it is closed, and returns the total. each,
 // if not nil, is called with every interval and must not keep the results. Collect continues after an
 // error of each, and returns the first one with the total.
 func Collect(each func(*Results) error, r *Recorder) (*Results, error) {
-	total := r.options.results()
+	total := NewResults(r.options)
 	var first error
 	for results := range r.full {
 		err := total.Merge(results)

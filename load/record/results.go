@@ -2,7 +2,6 @@ package record
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -42,7 +41,7 @@ const All = -1
 
 // Options of recording. Results that are to be merged must have the same operations.
 type Options struct {
-	// Operations are the names of the operations; samples carry their index.
+	// Operations are the names of the operations, at least one, all different; samples carry their index.
 	Operations []string
 	// Window is the duration of the schedule: flows that begin within it count as achieved. Zero: all do.
 	Window time.Duration
@@ -106,24 +105,10 @@ type Results struct {
 	counts   []Counts // by operation
 }
 
-// NewResults returns empty results, or an error if the options are not valid.
-func NewResults(o Options) (*Results, error) {
-	if len(o.Operations) == 0 {
-		return nil, errors.New("record: no operations: name at least one")
-	}
-	for i, name := range o.Operations {
-		if name == "" || slices.Contains(o.Operations[:i], name) {
-			return nil, fmt.Errorf("record: operation %d is called %q: give every operation a name of its own", i+1,
-				name)
-		}
-	}
+// NewResults returns empty results.
+func NewResults(o Options) *Results {
 	o.Interval = cmp.Or(o.Interval, time.Second)
 	o.LateAfter = cmp.Or(o.LateAfter, time.Millisecond)
-	return o.results(), nil
-}
-
-// results returns empty results for valid options.
-func (o Options) results() *Results {
 	n := len(o.Operations)
 	return &Results{
 		options:  o,

@@ -15,7 +15,7 @@ import (
 // that are due in it end with it.
 func stall(t *testing.T) *Results {
 	t.Helper()
-	r := newResults(t, Options{Operations: []string{"get"}, Window: 20 * time.Second, Timeout: 5 * time.Second})
+	r := NewResults(Options{Operations: []string{"get"}, Window: 20 * time.Second, Timeout: 5 * time.Second})
 	begin, end := 15*time.Second, 16*time.Second
 	for i := range 100_000 {
 		due := time.Duration(i) * 200 * time.Microsecond
@@ -56,7 +56,7 @@ func TestStallIsNotOmitted(t *testing.T) {
 }
 
 func TestCountsAddUp(t *testing.T) {
-	r := newResults(t, twoOperations())
+	r := NewResults(twoOperations())
 	for i := range 100 {
 		r.Add(&Sample{Operation: i % 2, Outcome: Outcome(i % outcomes), Finished: time.Duration(i+1) * ms})
 	}
@@ -178,7 +178,7 @@ func TestSummaryMatchesItsSchema(t *testing.T) {
 	full.Capacity = &Capacity{Rate: new(900.0), Low: new(900.0), Objective: "p99<50ms",
 		Reason: "why", Probes: []Probe{{Rate: 900, Achieved: 899, Reasons: []string{"why"},
 			ResponseTime: full.ResponseTime}}}
-	empty := newResults(t, twoOperations()).Summarize(0, nil)
+	empty := NewResults(twoOperations()).Summarize(0, nil)
 	for name, s := range map[string]Summary{"full": full, "empty": empty} {
 		text, err := json.Marshal(s)
 		testset.Must(t, err)

@@ -9,7 +9,7 @@ import (
 // TestTapHandsOnEverySample: the writer begins when the loop has filled the whole memory and waits.
 func TestTapHandsOnEverySample(t *testing.T) {
 	const n = 3 * batch * batches
-	recorder := newRecorder(t, Options{Operations: []string{"GET /"}})
+	recorder := NewRecorder(Options{Operations: []string{"GET /"}})
 	tap := recorder.Tap()
 	go func() {
 		for i := range n {
@@ -45,7 +45,7 @@ func TestTapHandsOnEverySample(t *testing.T) {
 
 // TestTapGoesOnAfterAnError: a full disk must not stop the load.
 func TestTapGoesOnAfterAnError(t *testing.T) {
-	recorder := newRecorder(t, Options{Operations: []string{"GET /"}})
+	recorder := NewRecorder(Options{Operations: []string{"GET /"}})
 	tap := recorder.Tap()
 	ended := make(chan error)
 	calls := 0
@@ -62,7 +62,7 @@ func TestTapGoesOnAfterAnError(t *testing.T) {
 
 // TestTapHandsOnEverySecond: what a slow load has done is handed on every second.
 func TestTapHandsOnEverySecond(t *testing.T) {
-	recorder := newRecorder(t, Options{Operations: []string{"GET /"}})
+	recorder := NewRecorder(Options{Operations: []string{"GET /"}})
 	tap := recorder.Tap()
 	recorder.Record(Sample{})
 	recorder.Tick(time.Second)

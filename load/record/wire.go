@@ -62,10 +62,10 @@ func (r *Results) UnmarshalJSON(text []byte) error {
 	for _, one := range w.Operations {
 		o.Operations = append(o.Operations, one.Name)
 	}
-	read, err := NewResults(o)
-	if err != nil {
+	if err := o.check(); err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
+	read := NewResults(o)
 	read.From, read.To = w.From, w.To
 	for i, one := range w.Operations {
 		if err := read.unpack(i, one); err != nil {
@@ -73,6 +73,19 @@ func (r *Results) UnmarshalJSON(text []byte) error {
 		}
 	}
 	*r = *read
+	return nil
+}
+
+// check returns an error unless every operation has a name of its own.
+func (o Options) check() error {
+	if len(o.Operations) == 0 {
+		return errors.New("no operations: name at least one")
+	}
+	for i, name := range o.Operations {
+		if name == "" || slices.Contains(o.Operations[:i], name) {
+			return fmt.Errorf("operation %d is called %q: give every operation a name of its own", i+1, name)
+		}
+	}
 	return nil
 }
 

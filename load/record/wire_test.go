@@ -15,7 +15,7 @@ import (
 // TestEnginesMergeWithoutLoss sends seconds as JSON lines, as agents do.
 func TestEnginesMergeWithoutLoss(t *testing.T) {
 	var lines bytes.Buffer
-	here, there := newResults(t, twoOperations()), newResults(t, twoOperations())
+	here, there := NewResults(twoOperations()), NewResults(twoOperations())
 	encoder := json.NewEncoder(&lines)
 	for i, second := range smallLoad(t) {
 		second.Unsent(i%2, 5)
@@ -75,8 +75,7 @@ func TestForeignResultsAreChecked(t *testing.T) {
 
 func FuzzResults(f *testing.F) {
 	f.Add([]byte(`{"operations":[{"name":"a","outcomes":{"ok":["",""]}}]}`))
-	r, err := NewResults(twoOperations())
-	testset.Must(f, err)
+	r := NewResults(twoOperations())
 	r.Add(&Sample{Finished: time.Second})
 	text, err := json.Marshal(r)
 	testset.Must(f, err)

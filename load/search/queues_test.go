@@ -32,10 +32,7 @@ func (q *queue) probe(_ context.Context, rate float64) (record.Probe, error) {
 	if err != nil {
 		return record.Probe{}, err
 	}
-	results, err := record.NewResults(record.Options{Operations: []string{"get"}, Window: window})
-	if err != nil {
-		return record.Probe{}, err
-	}
+	results := record.NewResults(record.Options{Operations: []string{"get"}, Window: window})
 	random := rand.New(rand.NewPCG(q.trials, 1))
 	plan := even.Random(q.trials)
 	var free time.Duration

@@ -35,10 +35,7 @@ func (s *simulation) trial(rate float64, length time.Duration) (record.Probe, er
 	if s.poisson {
 		plan = plan.Random(s.seed)
 	}
-	results, err := record.NewResults(record.Options{Operations: []string{"get"}, Window: length})
-	if err != nil {
-		return record.Probe{}, err
-	}
+	results := record.NewResults(record.Options{Operations: []string{"get"}, Window: length})
 	random := rand.New(rand.NewPCG(s.seed, 2))
 	const every = 100 * time.Millisecond
 	backlog := make([]float64, length/every)

@@ -119,10 +119,9 @@ func (r *rig) prepare() {
 	plan, err := r.file.Compile(r.t.TempDir())
 	testset.Must(r.t, err)
 	r.config.Player = plan.Player(scenario.Origin{Host: "shop.test", Close: !r.config.KeepAlive})
-	r.config.Recorder, err = record.NewRecorder(record.Options{
+	r.config.Recorder = record.NewRecorder(record.Options{
 		Operations: plan.Operations(), Window: r.config.Duration, Timeout: r.config.Timeout,
 	})
-	testset.Must(r.t, err)
 	if r.watch != nil {
 		r.watch(r.config.Recorder)
 	}

@@ -22,8 +22,7 @@ func patient(t *testing.T) *loop {
 	})
 	plan, err := schedule.Replay([]time.Duration{30 * time.Second})
 	testset.Must(t, err)
-	recorder, err := record.NewRecorder(record.Options{Operations: []string{"op"}})
-	testset.Must(t, err)
+	recorder := record.NewRecorder(record.Options{Operations: []string{"op"}})
 	l := &loop{
 		config: &Config{Streams: 1, Load: engine.Load{Open: plan.Arrivals(), Duration: time.Hour, Connections: 2,
 			Recorder: recorder}},

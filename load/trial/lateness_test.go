@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -15,8 +14,7 @@ import (
 func summaryOf(t *testing.T, s Spec, samples []record.Sample) record.Summary {
 	t.Helper()
 	trial := prepare(t, s)
-	results, err := record.NewResults(record.Options{Operations: trial.Operations()})
-	testset.Must(t, err)
+	results := record.NewResults(record.Options{Operations: trial.Operations()})
 	for i := range samples {
 		results.Add(&samples[i])
 	}

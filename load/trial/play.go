@@ -89,9 +89,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 		return Outcome{}, err
 	}
 	p := &performance{Trial: t, ctx: ctx, hooks: hooks, rows: newRowMaker(t), to: address}
-	if err := p.makeRecorders(); err != nil {
-		return Outcome{}, err
-	}
+	p.makeRecorders()
 	before, err := engine.ProcessorTime(unix.RUSAGE_SELF)
 	if err != nil {
 		return Outcome{}, err
@@ -131,21 +129,17 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 }
 
 // makeRecorders makes a recorder for each loop, and a tap of each if the caller wants rows.
-func (p *performance) makeRecorders() error {
+func (p *performance) makeRecorders() {
 	for range p.spec.Loops {
-		recorder, err := record.NewRecorder(record.Options{
+		recorder := record.NewRecorder(record.Options{
 			Operations: p.plan.Operations(), Window: p.model.duration, Timeout: time.Duration(p.spec.Timeout),
 			LateAfter: time.Millisecond + p.pacing.Lateness(), Interval: p.hooks.Interval, Cohorts: p.hooks.Cohorts,
 		})
-		if err != nil {
-			return err
-		}
 		p.recorders = append(p.recorders, recorder)
 		if p.hooks.Row != nil {
 			p.taps = append(p.taps, recorder.Tap())
 		}
 	}
-	return nil
 }
 
 // collect collects the recorders' results until the recorders are closed.

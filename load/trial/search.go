@@ -131,10 +131,7 @@ const shortest = time.Second
 
 // playUntilLost plays the load until its end, or until the objective can no longer be met.
 func (t *Trial) playUntilLost(ctx context.Context, hooks Hooks, limit objective.Objective) (Outcome, error) {
-	watch, err := t.newLossWatch(limit)
-	if err != nil {
-		return Outcome{}, err
-	}
+	watch := t.newLossWatch(limit)
 	second, enough := hooks.Second, new(atomic.Bool)
 	hooks.Enough = enough
 	hooks.Second = func(s Second) error {

@@ -72,12 +72,7 @@ func (s *Seconds) Err() error {
 func (s *Seconds) add(number int64, one Second) {
 	sum := s.waiting[number]
 	if sum == nil {
-		empty, err := record.NewResults(record.Options{Operations: one.Results.Operations()})
-		if err != nil {
-			s.note(err)
-			return
-		}
-		sum = &Second{Results: empty}
+		sum = &Second{Results: record.NewResults(record.Options{Operations: one.Results.Operations()})}
 		s.waiting[number] = sum
 	}
 	s.note(sum.Results.Merge(one.Results))

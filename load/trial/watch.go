@@ -24,13 +24,12 @@ type lossWatch struct {
 }
 
 // newLossWatch returns the watch for the trial, or for all its parts together.
-func (t *Trial) newLossWatch(limit objective.Objective) (*lossWatch, error) {
-	total, err := record.NewResults(record.Options{Operations: t.Operations()})
-	w := &lossWatch{limit: limit, total: total}
+func (t *Trial) newLossWatch(limit objective.Objective) *lossWatch {
+	w := &lossWatch{limit: limit, total: record.NewResults(record.Options{Operations: t.Operations()})}
 	if t.Open() {
 		w.planned = t.Due().Before(t.model.duration) * int64(t.spec.Scenario.LongestFlow())
 	}
-	return w, err
+	return w
 }
 
 // add adds one more second and returns the conditions of the objective that can no longer be met.
@@ -74,11 +73,11 @@ func (a *AbortedError) Error() string { return "the load was broken off: " + a.W
 // the context ends when the objective is lost.
 func (t *Trial) Watched(
 	ctx context.Context, limit objective.Objective, abort bool,
-) (context.Context, func(Second) error, error) {
+) (context.Context, func(Second) error) {
 	if !abort {
-		return ctx, func(Second) error { return nil }, nil
+		return ctx, func(Second) error { return nil }
 	}
-	watch, err := t.newLossWatch(limit)
+	watch := t.newLossWatch(limit)
 	watched, cancel := context.WithCancelCause(ctx)
 	return watched, func(s Second) error {
 		lost, err := watch.addAndJudge(s)
@@ -86,7 +85,7 @@ func (t *Trial) Watched(
 			cancel(&AbortedError{lost})
 		}
 		return err
-	}, err
+	}
 }
 
 // Aborted converts the error of a Play that a context of Watched ended into a part of the outcome. It

@@ -20,8 +20,7 @@ import (
 // secondOf returns operations of one second, all of the same response time.
 func secondOf(t *testing.T, number, n int, response time.Duration, outcome record.Outcome) Second {
 	t.Helper()
-	results, err := record.NewResults(record.Options{Operations: []string{"GET http://127.0.0.1:1/"}})
-	testset.Must(t, err)
+	results := record.NewResults(record.Options{Operations: []string{"GET http://127.0.0.1:1/"}})
 	results.From, results.To = time.Duration(number-1)*time.Second, time.Duration(number)*time.Second
 	for range n {
 		results.Add(&record.Sample{Outcome: outcome, Intended: results.From, Sent: results.From,
@@ -69,8 +68,7 @@ func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 				s.Load = scenario.Load{Users: 4}
 			}
 			limit := objective.MustParse(c.objective)
-			watch, err := prepare(t, s).newLossWatch(limit)
-			testset.Must(t, err)
+			watch := prepare(t, s).newLossWatch(limit)
 			lostIn, why := 0, ""
 			for i, p := range c.parts {
 				lost, err := watch.addAndJudge(secondOf(t, i+1, p.n, p.response, p.outcome))
@@ -94,8 +92,7 @@ func TestALostLoadIsBrokenOff(t *testing.T) {
 	s.Load.Duration = scenario.Duration(time.Hour)
 	limit := objective.MustParse("max<0.001ms")
 	prepared := prepare(t, s)
-	watched, watch, err := prepared.Watched(t.Context(), limit, true)
-	testset.Must(t, err)
+	watched, watch := prepared.Watched(t.Context(), limit, true)
 	o, err := prepared.Play(watched, Hooks{Second: watch})
 	o, err = Aborted(watched, o, err)
 	if err != nil || !strings.Contains(o.Summary.Aborted, "cannot be met any more") || o.Summary.Sent == 0 {
