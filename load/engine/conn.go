@@ -177,7 +177,7 @@ func (l *loop) vacate(c *conn) { l.vacant = append(l.vacant, c) }
 func (l *loop) request(c *conn) {
 	c.state = busy
 	header, body := c.session.Needs()
-	c.reads = header || body
+	c.reads = header || body > 0
 	c.answer.Begin(c.session.Bodiless(), header, body)
 	c.sent = l.now
 	c.unsent = c.session.HTTP1()

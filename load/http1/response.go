@@ -49,7 +49,7 @@ type Response struct {
 	phase      phase
 	bodiless   bool // the request was HEAD
 	keepHeader bool
-	keepBody   bool
+	keepBody   int // bytes
 	chunked    bool
 	sized      bool  // Content-Length was given
 	http10     bool  // the server speaks HTTP/1.0
@@ -61,8 +61,8 @@ type Response struct {
 }
 
 // Begin expects a new answer. bodiless: the request was HEAD, so there is no body, regardless of the
-// header. keepHeader and keepBody say which parts of the answer to keep.
-func (r *Response) Begin(bodiless, keepHeader, keepBody bool) {
+// header. keepHeader says whether to keep the header, and keepBody how many bytes of the body.
+func (r *Response) Begin(bodiless, keepHeader bool, keepBody int) {
 	r.Answer.Reset()
 	*r = Response{Answer: r.Answer, bodiless: bodiless, keepHeader: keepHeader, keepBody: keepBody,
 		partial: r.partial[:0]}

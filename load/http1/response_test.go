@@ -12,7 +12,7 @@ import (
 // parse feeds an answer in pieces of a size and ends the connection after it.
 func parse(text string, size int, head bool) (*Response, error) {
 	r := new(Response)
-	r.Begin(head, true, true)
+	r.Begin(head, true, oracle.MaxBody)
 	for data := []byte(text); len(data) > 0; {
 		piece := data[:min(size, len(data))]
 		data = data[len(piece):]
@@ -86,7 +86,7 @@ func TestFoldedHeadersAreJoined(t *testing.T) {
 			string(r.Header) != want || string(r.Encoding) != "gzip" {
 			t.Fatalf("in pieces of %d: header %q, encoding %q, error %v", size, r.Header, r.Encoding, err)
 		}
-		if r.Begin(false, false, false); len(r.Encoding) > 0 {
+		if r.Begin(false, false, 0); len(r.Encoding) > 0 {
 			t.Fatalf("the next answer begins with encoding %q", r.Encoding)
 		}
 	}
@@ -157,10 +157,11 @@ func TestTheHeaderIsKeptWithoutStatusLinesAndTrailers(t *testing.T) {
 func TestNothingIsKeptThatNobodyWants(t *testing.T) {
 	const text = "HTTP/1.1 200 OK\r\nX: y\r\nContent-Length: 5\r\n\r\nhello"
 	for _, c := range []struct {
-		header, body         bool
+		header               bool
+		body                 int
 		wantHeader, wantBody string
 	}{
-		{false, false, "", ""}, {true, false, "X: y\r\nContent-Length: 5\r\n", ""}, {false, true, "", "hello"},
+		{false, 0, "", ""}, {true, 0, "X: y\r\nContent-Length: 5\r\n", ""}, {false, 5, "", "hello"},
 	} {
 		var r Response
 		for range 2 { // memory is used again
@@ -180,7 +181,7 @@ func TestMemoryOfALargeBodyIsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Begin(false, true, true)
+	r.Begin(false, true, oracle.MaxBody)
 	if cap(r.Body) > oracle.MaxRetained {
 		t.Errorf("%d bytes are held between answers, want at most %d", cap(r.Body), oracle.MaxRetained)
 	}
@@ -190,7 +191,7 @@ func TestAnswersTakeNoMemoryAnew(t *testing.T) {
 	text := []byte("HTTP/1.1 200 OK\r\nX: y\r\nContent-Length: 5\r\n\r\nhello")
 	var r Response
 	allocated := testing.AllocsPerRun(100, func() {
-		r.Begin(false, true, true)
+		r.Begin(false, true, oracle.MaxBody)
 		if _, err := r.Feed(text); err != nil || !r.Complete() {
 			t.Fatal(err)
 		}
@@ -246,7 +247,7 @@ func checkKept(t *testing.T, r *Response, taken int, data []byte) {
 // feedAll feeds pieces until the answer is complete.
 func feedAll(data []byte, size int) (*Response, int, error) {
 	r := new(Response)
-	r.Begin(false, true, true)
+	r.Begin(false, true, oracle.MaxBody)
 	taken := 0
 	for taken < len(data) && r.phase != complete {
 		n, err := r.Feed(data[taken:min(taken+size, len(data))])

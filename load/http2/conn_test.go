@@ -114,9 +114,9 @@ func answer(stream uint32) []byte {
 func start(c *Conn, x *Exchange, body string) <-chan error {
 	begin := time.Now()
 	x.Clock = func() time.Duration { return time.Since(begin) }
-	x.KeepBody, x.KeepHeader = true, true
+	x.KeepBody, x.KeepHeader = oracle.MaxBody, true
 	x.Request("POST", "http", "shop.test", "/")
-	x.SetBody("POST", []byte(body))
+	x.SetBody([]byte(body), true)
 	ended := make(chan error, 1)
 	go func() { ended <- c.RoundTrip(x) }()
 	return ended
@@ -147,13 +147,13 @@ func TestAgainstNetHTTP(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 5 {
 		all.Go(func() {
-			x := &Exchange{Clock: func() time.Duration { return 1 }, KeepHeader: true, KeepBody: true}
+			x := &Exchange{Clock: func() time.Duration { return 1 }, KeepHeader: true, KeepBody: oracle.MaxBody}
 			body := bytes.Repeat([]byte{byte(i)}, 3<<20)
 			for range 2 { // its memory is used again
 				name := strings.Repeat("n", 20_000) // more than a frame holds
 				x.Request("PUT", "http", "shop.test", "/a?b=c")
 				x.Field("X-Name", name)
-				x.SetBody("PUT", body)
+				x.SetBody(body, true)
 				want := fmt.Sprintf("x-sum: %x %d <nil> %s\r\n", sha256.Sum256(body), len(body), name)
 				if err := c.RoundTrip(x); err != nil || x.Status != 200 || !strings.Contains(string(x.Header), want) {
 					t.Errorf("error %v, status %d", err, x.Status)

@@ -16,8 +16,10 @@ const maxHead = 64 << 10
 type Exchange struct {
 	// Clock returns the time for Sent and First.
 	Clock func() time.Duration
-	// Bodiless: the method is HEAD. KeepHeader and KeepBody say which parts of the answer to keep.
-	Bodiless, KeepHeader, KeepBody bool
+	// Bodiless: the method is HEAD. KeepHeader says whether to keep header and trailers, and KeepBody how many
+	// bytes of the body.
+	Bodiless, KeepHeader bool
+	KeepBody             int
 
 	// The answer, after RoundTrip.
 	oracle.Answer
@@ -85,11 +87,11 @@ func (x *Exchange) Field(name, value string) {
 	x.request = appendString(appendString(append(x.request, 0), name), value)
 }
 
-// SetBody sets the body of the request; call it last. It does not copy the body, which must not change until
-// RoundTrip returns.
-func (x *Exchange) SetBody(method string, body []byte) {
+// SetBody sets the body of the request, and a field with its length if sized is set; call it last. It does
+// not copy the body, which must not change until RoundTrip returns.
+func (x *Exchange) SetBody(body []byte, sized bool) {
 	x.upload = body
-	if len(body) > 0 || method == "POST" || method == "PUT" || method == "PATCH" {
+	if sized {
 		const contentLength = 28
 		x.request = appendLiteral(x.request, contentLength, strconv.Itoa(len(body)))
 	}

@@ -23,7 +23,7 @@ type Answer struct {
 }
 
 const (
-	// MaxBody bounds the part of a body that is kept for an oracle, in bytes.
+	// MaxBody bounds the part of a body over HTTP that is kept for an oracle, in bytes.
 	MaxBody = 1 << 20
 	// maxErrorBody bounds the part that is kept of a failure in any case, since it gives the reason.
 	maxErrorBody = 256
@@ -40,15 +40,13 @@ func (a *Answer) Reset() {
 	*a = Answer{Header: a.Header[:0], Body: a.Body[:0], Encoding: a.Encoding[:0]}
 }
 
-// Keep adds a part of the body of an HTTP answer: up to MaxBody if the body is wanted, and the beginning for
-// statuses from 400 on.
-func (a *Answer) Keep(part []byte, wanted bool) {
-	most := MaxBody
-	switch {
-	case wanted:
-	case a.Status >= 400:
-		most = maxErrorBody
-	default:
+// Keep adds a part of the body of an HTTP answer, of which it keeps at most so many bytes; for statuses from
+// 400 on it keeps the beginning in any case.
+func (a *Answer) Keep(part []byte, most int) {
+	if a.Status >= 400 {
+		most = max(most, maxErrorBody)
+	}
+	if most == 0 {
 		return
 	}
 	if room := most - len(a.Body); len(part) > room {

@@ -34,10 +34,14 @@ func (s *Session) Operation() int { return s.steps[s.at].operation }
 // First reports whether the step is the first of its flow.
 func (s *Session) First() bool { return s.at == 0 }
 
-// Needs reports which parts of the answer the engine must keep for Judge.
-func (s *Session) Needs() (header, body bool) {
+// Needs reports which parts of the answer the engine must keep for Judge: the header, and how many bytes of
+// the body.
+func (s *Session) Needs() (header bool, body int) {
 	step := s.steps[s.at].step
-	return step.needsHeader, step.needsBody
+	if step.needsBody {
+		body = oracle.MaxBody
+	}
+	return step.needsHeader, body
 }
 
 // Bodiless reports whether the answer has no body regardless of its header, because the method is HEAD.
@@ -119,6 +123,7 @@ type Call struct {
 	// Header lacks the headers that frame a request: length, encoding, connection.
 	Header []Field
 	Body   []byte
+	Sized  bool // the request says how long its body is
 }
 
 // Field is one header line.
@@ -129,7 +134,7 @@ type Field struct{ Name, Value string }
 func (s *Session) Call() Call {
 	r := &s.steps[s.at]
 	c := Call{GRPC: r.grpc, Method: r.method, Host: r.host, Path: r.fixedPath, Header: r.fixedHeader,
-		Body: s.writeBody(r)}
+		Body: s.writeBody(r), Sized: r.sized}
 	if c.Path == "" && r.grpc == "" {
 		s.out = r.path.appendTo(s.out[:0], s.values)
 		c.Path = string(s.out)

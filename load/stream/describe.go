@@ -4,20 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/cleave-lab/cleave/load/http2"
+	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // fromProtoSet finds methods in a FileDescriptorSet (protoc --include_imports --descriptor_set_out).
@@ -91,37 +93,28 @@ func namesOf(methods protoreflect.MethodDescriptors) []string {
 	return names
 }
 
-// reflectionStream is a conversation with the reflection service of a server (grpc.reflection.v1).
-type reflectionStream struct {
-	stream grpc.ClientStream
-	files  map[string]*descriptorpb.FileDescriptorProto
+// reflector asks the reflection service of a server (grpc.reflection.v1).
+type reflector struct {
+	link    *grpcLink
+	ctx     context.Context
+	version string
+	files   map[string]*descriptorpb.FileDescriptorProto
 }
-
-// statusError is the status of a call as an error, from the server or the library. The library's own
-// error would begin with "rpc error".
-type statusError struct{ *status.Status }
-
-// Error returns the code and the message.
-func (s statusError) Error() string { return fmt.Sprintf("%s: %s", s.Code(), s.Message()) }
-
-// GRPCStatus returns the status, so that the library finds the code.
-func (s statusError) GRPCStatus() *status.Status { return s.Status }
 
 // fromServer finds methods by reflection, in the newest version that the server supports; the messages of
 // both versions are the same.
-func fromServer(ctx context.Context, conn *grpc.ClientConn, names []string) (map[string]*method, error) {
+func fromServer(ctx context.Context, link *grpcLink, names []string) (map[string]*method, error) {
 	const next = "switch reflection on in the server, or give its descriptors with --proto-set FILE " +
 		"(protoc --include_imports --descriptor_set_out FILE)"
 	var last error
 	for _, version := range []string{"v1", "v1alpha"} {
-		methods, err := ask(ctx, conn, version, names)
-		var answer statusError
+		r := &reflector{link, ctx, version, make(map[string]*descriptorpb.FileDescriptorProto)}
+		methods, err := r.find(names)
+		var status callStatus
 		switch {
-		case !errors.As(err, &answer):
+		case !errors.As(err, &status):
 			return methods, err
-		case strings.Contains(answer.Message(), "unexpected HTTP status code"):
-			return nil, fmt.Errorf("what answers there is no gRPC server (%w): is the address right?", err)
-		case answer.Code() != codes.Unimplemented:
+		case status.code != codes.Unimplemented:
 			return nil, fmt.Errorf("the server was asked what %s is (gRPC reflection %s) and did not tell: %w: %s",
 				strings.Join(names, ", "), version, err, next)
 		}
@@ -132,18 +125,8 @@ func fromServer(ctx context.Context, conn *grpc.ClientConn, names []string) (map
 		strings.Join(names, ", "), last, next)
 }
 
-// ask asks with one version of the reflection service.
-func ask(
-	ctx context.Context, conn *grpc.ClientConn, version string, names []string,
-) (map[string]*method, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // this also ends the stream
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
-		"/grpc.reflection."+version+".ServerReflection/ServerReflectionInfo")
-	if err != nil {
-		return nil, statusError{status.Convert(err)}
-	}
-	r := &reflectionStream{stream: stream, files: make(map[string]*descriptorpb.FileDescriptorProto)}
+// find asks for the services of methods, and finds the methods in them.
+func (r *reflector) find(names []string) (map[string]*method, error) {
 	services, err := r.services()
 	if err != nil {
 		return nil, err
@@ -158,10 +141,7 @@ func ask(
 			return nil, fmt.Errorf("ask the server about %s: %w", service, err)
 		}
 	}
-	set := new(descriptorpb.FileDescriptorSet)
-	for _, f := range r.files {
-		set.File = append(set.File, f)
-	}
+	set := &descriptorpb.FileDescriptorSet{File: slices.Collect(maps.Values(r.files))}
 	files, err := protodesc.NewFiles(set)
 	if err != nil {
 		return nil, fmt.Errorf("what the server says of itself is not complete: %w", err)
@@ -169,25 +149,37 @@ func ask(
 	return findMethods(files, names, services)
 }
 
-// call sends a request and returns its answer.
-func (r *reflectionStream) call(
+// call sends a request and returns its answer. The method takes and returns streams; one message is a stream.
+func (r *reflector) call(
 	request *grpc_reflection_v1.ServerReflectionRequest,
 ) (*grpc_reflection_v1.ServerReflectionResponse, error) {
-	answer := new(grpc_reflection_v1.ServerReflectionResponse)
-	if err := r.stream.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
-		return nil, statusError{status.Convert(err)}
+	body, err := prefixed(request)
+	if err != nil {
+		return nil, err
 	}
-	if err := r.stream.RecvMsg(answer); err != nil {
-		return nil, statusError{status.Convert(err)}
+	x := &exchange{limit: r.link.limit, h2: &http2.Exchange{Clock: func() time.Duration { return 0 }}}
+	message, status, ok := r.link.call(r.ctx, x, &scenario.Call{
+		GRPC: "grpc.reflection." + r.version + ".ServerReflection/ServerReflectionInfo"}, body)
+	switch {
+	case !ok && x.answer.Status != 0:
+		return nil, fmt.Errorf("what answers there is no gRPC server (%s): is the address right?", x.why)
+	case !ok:
+		return nil, fmt.Errorf("ask the server what it offers (gRPC reflection): %s", x.why)
+	case status.code != codes.OK:
+		return nil, status
+	}
+	answer := new(grpc_reflection_v1.ServerReflectionResponse)
+	if err := proto.Unmarshal(message, answer); err != nil {
+		return nil, fmt.Errorf("the answer of gRPC reflection: %w", err)
 	}
 	if e := answer.GetErrorResponse(); e != nil {
-		return nil, statusError{status.New(codes.Code(e.GetErrorCode()), e.GetErrorMessage())}
+		return nil, callStatus{codes.Code(e.GetErrorCode()), e.GetErrorMessage()}
 	}
 	return answer, nil
 }
 
 // services returns the names of all services of the server, in order.
-func (r *reflectionStream) services() ([]string, error) {
+func (r *reflector) services() ([]string, error) {
 	answer, err := r.call(&grpc_reflection_v1.ServerReflectionRequest{
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
 	})
@@ -203,7 +195,7 @@ func (r *reflectionStream) services() ([]string, error) {
 }
 
 // fetch requests a file and all that it imports, unless they are known.
-func (r *reflectionStream) fetch(request *grpc_reflection_v1.ServerReflectionRequest) error {
+func (r *reflector) fetch(request *grpc_reflection_v1.ServerReflectionRequest) error {
 	answer, err := r.call(request)
 	if err != nil {
 		return err

@@ -1,201 +1,41 @@
 package stream
 
 import (
+	"bytes"
 	"context"
-	"encoding/base64"
+	"encoding/binary"
 	"fmt"
-	"net"
+	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
+	"time"
 
-	"golang.org/x/sync/singleflight"
-	"google.golang.org/grpc"
-	grpcbackoff "google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/stats"
-	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/codes"
 
+	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// maxMessage bounds an answer, in bytes, because gRPC keeps the whole message. It is the default limit of
-// gRPC clients.
-const maxMessage = 4 << 20
+const (
+	// maxMessage bounds the message of an answer, in bytes, because it is kept whole. It is the default limit
+	// of gRPC clients.
+	maxMessage = 4 << 20
+	// prefix is the number of bytes before a message: whether it is compressed, and its length.
+	prefix = 5
+)
 
-// grpcLink is a connection that several calls share.
+// grpcLink is a connection that several calls share. A unary call of gRPC is a request of HTTP/2 whose body
+// is one message, and whose answer ends with a status in its trailers ("gRPC over HTTP2", a document of
+// gRPC).
 type grpcLink struct {
-	dialer   *dialer
-	methods  map[string]*method
-	base     context.Context // ends with the load
-	attempts singleflight.Group
-
-	mu      sync.Mutex
-	conn    *grpc.ClientConn // nil: not connected
-	wire    *wire            // the last one
-	failure error            // error of the last attempt to connect
+	*http2Link
+	methods map[string]*method
 }
-
-// isUsable reports whether the connection accepts calls.
-func (l *grpcLink) isUsable() bool {
-	conn, _ := l.current()
-	return conn != nil && conn.GetState() == connectivity.Ready
-}
-
-// connect makes the connection. Concurrent callers share one attempt.
-func (l *grpcLink) connect(ctx context.Context) error {
-	return joinAttempt(ctx, &l.attempts, l.establish)
-}
-
-// current returns the connection, and the wire below it.
-func (l *grpcLink) current() (*grpc.ClientConn, *wire) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.conn, l.wire
-}
-
-// establish makes a connection and waits until it is ready. After a failure it drops the client, because
-// the library would wait before the next attempt.
-func (l *grpcLink) establish() error {
-	ctx, cancel := context.WithTimeout(l.base, l.dialer.timeout)
-	defer cancel()
-	conn, err := l.client()
-	for err == nil {
-		state := conn.GetState()
-		switch state {
-		case connectivity.Ready:
-			return nil
-		case connectivity.Idle:
-			conn.Connect()
-		case connectivity.TransientFailure, connectivity.Shutdown:
-			l.abort()
-			return l.lastFailure()
-		}
-		if !conn.WaitForStateChange(ctx, state) {
-			err = ctx.Err()
-		}
-	}
-	l.abort()
-	return err
-}
-
-// client returns the library's client, or a new one, which has not connected yet.
-func (l *grpcLink) client() (*grpc.ClientConn, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn != nil {
-		return l.conn, nil
-	}
-	var err error
-	l.failure = nil
-	l.conn, err = grpc.NewClient("passthrough:///"+l.dialer.authority, l.options()...)
-	return l.conn, err
-}
-
-// options turns off the library's automatic behaviour: proxies, service configuration, repeating, idling.
-func (l *grpcLink) options() []grpc.DialOption {
-	security := insecure.NewCredentials()
-	if l.dialer.tls != nil {
-		security = &handshaker{credentials.NewTLS(l.dialer.tls), l}
-	}
-	return []grpc.DialOption{
-		grpc.WithContextDialer(l.dial), grpc.WithTransportCredentials(security), grpc.WithNoProxy(),
-		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: grpcbackoff.DefaultConfig,
-			MinConnectTimeout: l.dialer.timeout}),
-		grpc.WithStatsHandler(trailers{}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
-	}
-}
-
-// dial connects to the permitted address, whatever address the library passes.
-func (l *grpcLink) dial(ctx context.Context, _ string) (net.Conn, error) {
-	w, err := l.dialer.dial(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil {
-		l.failure = err
-		return nil, err
-	}
-	l.wire = w
-	return w, nil
-}
-
-// lastFailure returns the error of the last failure, which the library reports as text only.
-func (l *grpcLink) lastFailure() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.failure != nil:
-		return l.failure
-	case l.wire != nil:
-		return l.wire.noHTTP2()
-	}
-	return errNotHTTP2
-}
-
-// handshaker is TLS that records why a handshake failed.
-type handshaker struct {
-	credentials.TransportCredentials
-	link *grpcLink
-}
-
-// ClientHandshake does the handshake of TLS for the name of the server, whatever the authority.
-func (h *handshaker) ClientHandshake(
-	ctx context.Context, _ string, conn net.Conn,
-) (net.Conn, credentials.AuthInfo, error) {
-	secure, info, err := h.TransportCredentials.ClientHandshake(ctx, h.link.dialer.tls.ServerName, conn)
-	if err != nil {
-		h.link.mu.Lock()
-		defer h.link.mu.Unlock()
-		h.link.failure = &handshakeError{err, h.link.wire.outcome()}
-	}
-	return secure, info, err
-}
-
-// Info returns the protocol without the server's name, which the library would use as the authority.
-func (h *handshaker) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: h.TransportCredentials.Info().SecurityProtocol}
-}
-
-// Clone returns a copy for another client.
-func (h *handshaker) Clone() credentials.TransportCredentials {
-	return &handshaker{h.TransportCredentials.Clone(), h.link}
-}
-
-// trailers records whether the server has sent a status: the library makes statuses with the same codes
-// itself.
-type trailers struct{}
-
-// trailerKey is the context key of the call's *atomic.Bool, which is set when the trailers come.
-type trailerKey struct{}
-
-// TagRPC implements stats.Handler. It changes nothing.
-func (trailers) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-
-// HandleRPC notes that the trailers have come.
-func (trailers) HandleRPC(ctx context.Context, event stats.RPCStats) {
-	if _, is := event.(*stats.InTrailer); is {
-		if seen, ok := ctx.Value(trailerKey{}).(*atomic.Bool); ok {
-			seen.Store(true)
-		}
-	}
-}
-
-// TagConn implements stats.Handler. It changes nothing.
-func (trailers) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-
-// HandleConn implements stats.Handler. It does nothing.
-func (trailers) HandleConn(context.Context, stats.ConnStats) {}
 
 // exchange makes a call.
 func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
-	ctx, cancel := context.WithTimeout(ctx, x.limit)
-	defer cancel()
 	call := x.session.Call()
 	method := l.methods[call.GRPC]
 	if method == nil {
@@ -203,89 +43,123 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 			" was not looked up before the load: name it in Config.Methods")
 		return
 	}
-	message, err := method.encode(call.Body)
+	body, err := method.encode(call.Body)
 	if err != nil {
 		x.fail(record.OtherError, err.Error())
 		return
 	}
-	conn, w := l.current()
-	if conn == nil {
-		x.fail(record.Closed, "the connection ended as soon as it was made")
+	message, status, ok := l.call(ctx, x, &call, body)
+	if !ok {
 		return
 	}
-	md, err := metadataOf(&call)
-	if err != nil {
-		x.fail(record.OtherError, err.Error())
-		return
-	}
-	needsHeader, needsBody := x.session.Needs()
-	var answered atomic.Bool
-	var header, trailer metadata.MD // of the answer
-	options := []grpc.CallOption{grpc.ForceCodecV2(plainCodec{})}
-	if needsHeader {
-		options = append(options, grpc.Header(&header), grpc.Trailer(&trailer))
-	}
-	ctx = context.WithValue(metadata.NewOutgoingContext(ctx, md), trailerKey{}, &answered)
-	x.written, x.sent = int64(len(message)), x.clock()
-	err = conn.Invoke(ctx, method.path, message, &x.body, options...)
-	x.received = int64(len(x.body))
-	if err != nil && (!answered.Load() || ctx.Err() != nil || tooLarge(err)) {
-		x.fail(outcomeOfGRPC(err, w), statusError{status.Convert(err)}.Error())
-		return
-	}
-	x.answer.Status, x.answer.Header = int(status.Code(err)), append(lines(header), lines(trailer)...)
-	if err == nil && needsBody {
-		if x.answer.Body, err = method.decode(x.body); err != nil {
+	x.answer.Status, x.answer.Body = int(status.code), nil
+	if _, needed := x.session.Needs(); needed > 0 && status.code == codes.OK {
+		if x.answer.Body, err = method.decode(message); err != nil {
 			x.fail(record.Malformed, err.Error())
 		}
 	}
 }
 
-// metadataOf returns the headers of a step as metadata, without the headers of HTTP itself, which gRPC
-// sets. The values of names that end in -bin are bytes, which the step has in base64.
-func metadataOf(call *scenario.Call) (metadata.MD, error) {
-	md := make(metadata.MD, len(call.Header))
-	for _, field := range call.Header {
+// call sends the body of a call, and returns the message and the status of the answer. ok is false if there
+// is no such answer: then the exchange has failed.
+func (l *grpcLink) call(
+	ctx context.Context, x *exchange, call *scenario.Call, body []byte,
+) (message []byte, status callStatus, ok bool) {
+	header, err := callHeader(call.Header, l.limit)
+	if err != nil {
+		x.fail(record.OtherError, err.Error())
+		return nil, status, false
+	}
+	x.h2.Bodiless, x.h2.KeepHeader, x.h2.KeepBody = false, true, prefix+maxMessage
+	l.roundTrip(ctx, x, &scenario.Call{Method: "POST", Path: "/" + call.GRPC, Header: header, Body: body})
+	if x.outcome != record.OK {
+		return nil, status, false
+	}
+	message, status, outcome, why := readCall(&x.answer)
+	if outcome != record.OK {
+		x.fail(outcome, why)
+	}
+	return message, status, outcome == record.OK
+}
+
+// callHeader returns the header of a call with the headers of its step. The values of names that end in -bin
+// are bytes, which steps and requests have in base64.
+func callHeader(step []scenario.Field, limit time.Duration) ([]scenario.Field, error) {
+	// The server gets a little more time, so that this side ends the call: at the end of its time a server may
+	// reset the stream without a status.
+	limit += 250 * time.Millisecond
+	timeout := fmt.Sprintf("%dm", limit.Milliseconds())
+	if len(timeout) > len("12345678m") { // a number has at most eight digits
+		timeout = fmt.Sprintf("%dS", limit/time.Second)
+	}
+	header := []scenario.Field{
+		{Name: "content-type", Value: "application/grpc"},
+		{Name: "te", Value: "trailers"},
+		{Name: "grpc-timeout", Value: timeout},
+	}
+	for _, field := range step {
 		name := strings.ToLower(field.Name)
-		if name == "content-type" || name == "te" || name == "user-agent" {
-			continue
-		}
-		value := field.Value
-		if strings.HasSuffix(name, scenario.BinarySuffix) {
-			bytes, err := scenario.DecodeBinary(value)
-			if err != nil {
+		switch {
+		case name == "content-type" || name == "te" || name == "grpc-timeout" || name == "grpc-encoding":
+			continue // they belong to the protocol
+		case strings.HasSuffix(name, scenario.BinarySuffix):
+			if _, err := scenario.DecodeBinary(field.Value); err != nil {
 				return nil, fmt.Errorf("header %s: %w", name, err)
 			}
-			value = string(bytes)
+			field.Value = strings.TrimRight(field.Value, "=") // the protocol wants no padding
 		}
-		md[name] = append(md[name], value)
+		header = append(header, field)
 	}
-	return md, nil
+	return header, nil
 }
 
-func (l *grpcLink) hangUp() { l.abort() }
-
-// abort ends the connection and all calls in flight.
-func (l *grpcLink) abort() {
-	l.mu.Lock()
-	conn := l.conn
-	l.conn = nil
-	l.mu.Unlock()
-	if conn != nil {
-		_ = conn.Close() // an error only means that it was closed before
-	}
+// callStatus is the status with which a server ends a call.
+type callStatus struct {
+	code    codes.Code
+	message string
 }
 
-// lines returns headers in the form of package oracle; bytes are in base64.
-func lines(header map[string][]string) []byte {
-	var out []byte
-	for name, values := range header {
-		for _, value := range values {
-			if strings.HasSuffix(name, scenario.BinarySuffix) {
-				value = base64.StdEncoding.EncodeToString([]byte(value))
-			}
-			out = append(append(append(append(out, name...), ": "...), value...), "\r\n"...)
-		}
+// Error returns the code and the message.
+func (s callStatus) Error() string { return fmt.Sprintf("%s: %s", s.code, s.message) }
+
+// readCall returns the message and the status of an answer to a call. For any other answer it returns the
+// outcome and the reason.
+func readCall(a *oracle.Answer) (message []byte, status callStatus, outcome record.Outcome, why string) {
+	kind, _ := a.HeaderValue("content-type")
+	if a.Status != http.StatusOK || !bytes.HasPrefix(kind, []byte("application/grpc")) {
+		return nil, status, outcomeOfPage(a.Status),
+			fmt.Sprintf("it answers with the HTTP status %d and the type %q, not with gRPC", a.Status, kind)
 	}
-	return out
+	text, _ := a.HeaderValue("grpc-status")
+	code, err := strconv.ParseUint(string(text), 10, 31)
+	if err != nil {
+		return nil, status, record.Malformed, fmt.Sprintf("its status of gRPC is %q", text)
+	}
+	text, _ = a.HeaderValue("grpc-message")
+	status = callStatus{codes.Code(code), string(text)}
+	if plain, err := url.PathUnescape(status.message); err == nil {
+		status.message = plain
+	}
+	switch {
+	case status.code != codes.OK: // a message before such a status does not count
+		return nil, status, record.OK, ""
+	case a.Truncated:
+		return nil, status, record.TooLarge, fmt.Sprintf("its message has more than %d bytes", maxMessage)
+	case len(a.Body) < prefix || a.Body[0] != 0 ||
+		int64(binary.BigEndian.Uint32(a.Body[1:])) != int64(len(a.Body)-prefix):
+		return nil, status, record.Malformed, "its body is not one message that is not compressed"
+	}
+	return a.Body[prefix:], status, record.OK, ""
+}
+
+// outcomeOfPage returns the outcome for an answer that is not gRPC, such as that of a proxy, by its HTTP
+// status.
+func outcomeOfPage(status int) record.Outcome {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return record.Rejected
+	case http.StatusOK:
+		return record.Malformed
+	}
+	return record.BadStatus
 }

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
 	"github.com/cleave-lab/cleave/load/http2"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // http2Conn is a connection and the wire below it.
@@ -22,6 +24,7 @@ type http2Conn struct {
 // http2Link is a connection that several flows share.
 type http2Link struct {
 	dialer   *dialer
+	limit    time.Duration   // of an exchange
 	base     context.Context // ends with the load
 	attempts singleflight.Group
 
@@ -76,7 +79,7 @@ func (l *http2Link) dial() error {
 			return err
 		}
 	}
-	conn, err := http2.Open(ctx, below, l.dialer.timeout)
+	conn, err := http2.Open(ctx, below, l.limit)
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, http2.ErrMalformed) {
 			err = w.noHTTP2()
@@ -97,10 +100,19 @@ func (l *http2Link) dial() error {
 	return nil
 }
 
-// exchange sends a request and reads its answer. A request that the server cannot have seen, by its
-// frames or by the end of the connection, is sent again once, on a new connection. ctx and the exchange's
-// limit apply to connecting: the connection itself limits the time of each exchange, and abort ends it.
+// exchange sends a request and reads its answer.
 func (l *http2Link) exchange(ctx context.Context, x *exchange) {
+	call := x.session.Call()
+	x.h2.Bodiless = x.session.Bodiless()
+	x.h2.KeepHeader, x.h2.KeepBody = x.session.Needs()
+	l.roundTrip(ctx, x, &call)
+}
+
+// roundTrip sends a request, and reads the parts of its answer that x.h2 asks for. A request that the server
+// cannot have seen, by its frames or by the end of the connection, is sent again once, on a new connection.
+// ctx and the exchange's limit apply to connecting: the connection itself limits the time of each exchange,
+// and abort ends it.
+func (l *http2Link) roundTrip(ctx context.Context, x *exchange, call *scenario.Call) {
 	for first := true; ; first = false {
 		conn := l.current()
 		if conn == nil {
@@ -116,7 +128,7 @@ func (l *http2Link) exchange(ctx context.Context, x *exchange) {
 				return
 			}
 		}
-		err := l.send(x, conn)
+		err := l.send(x, conn, call)
 		if err == nil {
 			return
 		}
@@ -142,17 +154,14 @@ func (l *http2Link) replace(conn *http2Conn) {
 }
 
 // send makes the exchange on a connection.
-func (l *http2Link) send(x *exchange, conn *http2Conn) error {
-	call := x.session.Call()
+func (l *http2Link) send(x *exchange, conn *http2Conn, call *scenario.Call) error {
 	h := x.h2
-	h.Bodiless = x.session.Bodiless()
-	h.KeepHeader, h.KeepBody = x.session.Needs()
 	authority := cmp.Or(call.Host, l.dialer.authority)
 	h.Request(call.Method, l.dialer.scheme, authority, call.Path)
 	for _, field := range call.Header {
 		h.Field(field.Name, field.Value)
 	}
-	h.SetBody(call.Method, call.Body)
+	h.SetBody(call.Body, call.Sized)
 	err := conn.RoundTrip(h)
 	x.sent, x.first, x.waited, x.received = h.Sent, h.First, h.Waited, h.Received
 	x.written, x.answer = h.Written, h.Answer

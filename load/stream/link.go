@@ -33,8 +33,7 @@ type exchange struct {
 	session *scenario.Session
 	clock   func() time.Duration // since the beginning of the load
 	limit   time.Duration        // time limit of the step, without connecting
-	body    []byte               // memory for a message
-	h2      *http2.Exchange      // memory for an exchange of HTTP/2
+	h2      *http2.Exchange      // for an exchange over HTTP/2
 
 	// The fields below are filled in by the link. Times are since the beginning of the load.
 
@@ -55,11 +54,7 @@ type exchange struct {
 
 // begin clears the previous step.
 func (x *exchange) begin() {
-	if cap(x.body) > oracle.MaxRetained {
-		x.body = nil
-	}
-	*x = exchange{session: x.session, clock: x.clock, limit: x.limit, body: x.body[:0], h2: x.h2,
-		sent: x.clock()}
+	*x = exchange{session: x.session, clock: x.clock, limit: x.limit, h2: x.h2, sent: x.clock()}
 }
 
 // fail ends an exchange without an answer.

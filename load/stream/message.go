@@ -2,10 +2,10 @@ package stream
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -19,18 +19,26 @@ type method struct {
 	types   *dynamicpb.Types
 }
 
-// encode encodes a message from JSON; an empty text is an empty message.
+// encode returns the body of a request with a message in JSON; an empty text is an empty message.
 func (m *method) encode(text []byte) ([]byte, error) {
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, nil
-	}
 	message := dynamicpb.NewMessage(m.in)
-	if err := (protojson.UnmarshalOptions{Resolver: m.types}).Unmarshal(text, message); err != nil {
-		const shown = 120
-		return nil, fmt.Errorf("%s: the request %q is no %s: %w", m.path, text[:min(len(text), shown)],
-			m.in.FullName(), err)
+	if len(bytes.TrimSpace(text)) > 0 {
+		if err := (protojson.UnmarshalOptions{Resolver: m.types}).Unmarshal(text, message); err != nil {
+			const shown = 120
+			return nil, fmt.Errorf("%s: the request %q is no %s: %w", m.path, text[:min(len(text), shown)],
+				m.in.FullName(), err)
+		}
 	}
-	return proto.Marshal(message)
+	return prefixed(message)
+}
+
+// prefixed returns a message as the body of a request.
+func prefixed(message proto.Message) ([]byte, error) {
+	body, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, prefix), message)
+	if err == nil {
+		binary.BigEndian.PutUint32(body[1:], uint32(len(body)-prefix))
+	}
+	return body, err
 }
 
 // decode decodes a message to JSON. It also writes fields without presence that have their default, so
@@ -51,34 +59,3 @@ func (m *method) decode(wire []byte) ([]byte, error) {
 	}
 	return compact.Bytes(), nil
 }
-
-// plainCodec passes messages on as bytes: they are encoded where their method is known, and decoded only
-// if needed.
-type plainCodec struct{}
-
-// Marshal implements encoding.CodecV2 for []byte.
-func (plainCodec) Marshal(v any) (mem.BufferSlice, error) {
-	message, ok := v.([]byte)
-	if !ok {
-		return nil, fmt.Errorf("stream: a message of type %T", v)
-	}
-	return mem.BufferSlice{mem.SliceBuffer(message)}, nil
-}
-
-// Unmarshal implements encoding.CodecV2 for *[]byte.
-func (plainCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	into, ok := v.(*[]byte)
-	if !ok {
-		return fmt.Errorf("stream: a message into %T", v)
-	}
-	n := data.Len()
-	if cap(*into) < n {
-		*into = make([]byte, n)
-	}
-	*into = (*into)[:n]
-	data.CopyTo(*into)
-	return nil
-}
-
-// Name returns the content subtype of protocol buffers.
-func (plainCodec) Name() string { return "proto" }

@@ -6,11 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 	"syscall"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/http1"
@@ -89,45 +85,4 @@ func outcomeOfHTTP2(err error, w *wire) record.Outcome {
 		return record.Closed
 	}
 	return outcomeOf(err)
-}
-
-// outcomeOfGRPC returns the outcome for a call without a status of the server. The library reports many
-// causes as text only.
-func outcomeOfGRPC(err error, w *wire) record.Outcome {
-	text := status.Convert(err).Message()
-	switch code := status.Code(err); {
-	case code == codes.DeadlineExceeded:
-		return record.Timeout
-	case tooLarge(err):
-		return record.TooLarge
-	case strings.Contains(text, "unexpected HTTP status code"):
-		return outcomeOfPage(text)
-	case strings.Contains(text, "REFUSED_STREAM"), strings.Contains(text, "ENHANCE_YOUR_CALM"):
-		return record.Rejected
-	case strings.Contains(text, "RST_STREAM"):
-		return record.Reset
-	case code == codes.Unavailable && w.outcome() != record.OK:
-		return w.outcome()
-	case code == codes.Unavailable, code == codes.Canceled:
-		return record.Closed
-	}
-	return record.Malformed
-}
-
-// tooLarge reports whether this side refused a message because of its size. The server's status may come
-// at the same time.
-func tooLarge(err error) bool {
-	return status.Code(err) == codes.ResourceExhausted &&
-		strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger")
-}
-
-// outcomeOfPage returns the outcome for an answer that is not gRPC, such as that of a proxy.
-func outcomeOfPage(text string) record.Outcome {
-	switch {
-	case strings.Contains(text, "server: 429"), strings.Contains(text, "server: 503"):
-		return record.Rejected
-	case strings.Contains(text, "server: 200"):
-		return record.Malformed
-	}
-	return record.BadStatus
 }

@@ -81,14 +81,19 @@ func (p *pool) negotiate(ctx context.Context) error {
 func (p *pool) maker(ctx context.Context) (func() link, error) {
 	switch p.config.Protocol {
 	case HTTP2:
-		return func() link { return &http2Link{dialer: p.dialer, base: p.ctx} }, nil
+		return func() link { return p.http2Link(p.config.Timeout) }, nil
 	case GRPC:
 		methods, err := p.describe(ctx)
-		return func() link { return &grpcLink{dialer: p.dialer, methods: methods, base: p.ctx} }, err
+		return func() link { return &grpcLink{p.http2Link(p.config.Timeout), methods} }, err
 	}
 	return func() link {
 		return &http1Link{dialer: p.dialer, input: make([]byte, readSize),
 			polled: [1]unix.PollFd{{Events: unix.POLLRDHUP}}}
+// http2Link returns a link of HTTP/2, whose exchanges have a time limit.
+func (p *pool) http2Link(limit time.Duration) *http2Link {
+	return &http2Link{dialer: p.dialer, limit: limit, base: p.ctx}
+}
+
 	}, nil
 }
 
@@ -98,13 +103,12 @@ func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 	if p.config.ProtoSet != nil {
 		return fromProtoSet(p.config.ProtoSet, p.config.Methods)
 	}
-	l := &grpcLink{dialer: p.dialer, base: p.ctx}
+	l := &grpcLink{http2Link: p.http2Link(max(patience, p.config.Timeout))}
 	if err := l.connect(ctx); err != nil {
 		return nil, &engine.UnreachableError{Target: p.dialer.address, Cause: err}
 	}
 	defer l.hangUp()
-	conn, _ := l.current()
-	return fromServer(ctx, conn, p.config.Methods)
+	return fromServer(ctx, l, p.config.Methods)
 }
 
 // open connects the whole pool before the load begins. Failed connections are tried again when needed; if
