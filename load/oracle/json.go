@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/cleave-lab/cleave/load/record"
 )
 
 // jsonCheck expects a value at a path.
@@ -24,15 +26,38 @@ func newJSONCheck(path, text string) (jsonCheck, error) {
 	if err != nil {
 		return jsonCheck{}, fmt.Errorf("expected JSON: %w", err)
 	}
-	check := jsonCheck{path: parsed, text: text, value: gjson.Result{Type: gjson.String, Str: text}}
-	if !isJSON([]byte(text)) {
-		return check, nil
+	return valueCheck(parsed, text), nil
+}
+
+// valueCheck expects a value at a path.
+func valueCheck(path Path, text string) jsonCheck {
+	check := jsonCheck{path: path, text: text, value: gjson.Result{Type: gjson.String, Str: text}}
+	if isJSON([]byte(text)) {
+		check.value = gjson.Parse(strings.TrimSpace(text))
 	}
-	check.value = gjson.Parse(strings.TrimSpace(text))
 	if check.value.Type == gjson.JSON {
-		check.nested, err = decode(check.value.Raw)
+		check.nested, _ = decode(check.value.Raw) // it is valid
 	}
-	return check, err
+	return check
+}
+
+// JudgeValue judges an answer by the value at a path of its body, which must be JSON, as New does.
+func JudgeValue(a *Answer, path Path, text []byte, explain bool) (record.Outcome, string) {
+	// The usual case allocates nothing.
+	got, found := path.Find(a.Body)
+	if found && (got.Raw == string(text) || got.Type == gjson.String && got.Str == string(text)) {
+		return record.OK, ""
+	}
+	check := valueCheck(path, string(text))
+	return check.judge(a, explain)
+}
+
+// judge returns the outcome of an answer, and a complaint if explain is set.
+func (j *jsonCheck) judge(a *Answer, explain bool) (record.Outcome, string) {
+	if j.match(a.Body) {
+		return record.OK, ""
+	}
+	return WrongBody(a, explain, j)
 }
 
 // SplitJSON splits an expectation of the form "path=value".

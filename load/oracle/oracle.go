@@ -28,8 +28,7 @@ type Expect struct {
 // immutable and may be shared.
 type Oracle struct {
 	statuses statuses
-	headers  []textCheck
-	bodies   []textCheck
+	texts    []textCheck // headers first
 	json     []jsonCheck
 	document bool // the body must be JSON
 }
@@ -57,12 +56,12 @@ func newOracle(e Expect, statuses statuses, err error) (Oracle, error) {
 			err = errors.New("expected header: its name is empty")
 		}
 		mistakes = append(mistakes, err)
-		o.headers = append(o.headers, check)
+		o.texts = append(o.texts, check)
 	}
 	for _, text := range e.Body {
 		check, err := newTextCheck("", text)
 		mistakes = append(mistakes, err)
-		o.bodies = append(o.bodies, check)
+		o.texts = append(o.texts, check)
 	}
 	for _, path := range slices.Sorted(maps.Keys(e.JSON)) {
 		check, err := newJSONCheck(path, e.JSON[path])
@@ -76,10 +75,14 @@ func newOracle(e Expect, statuses statuses, err error) (Oracle, error) {
 func (o *Oracle) ExpectJSON() { o.document = true }
 
 // ReadsBody reports whether the oracle needs the body.
-func (o *Oracle) ReadsBody() bool { return len(o.bodies) > 0 || o.document }
+func (o *Oracle) ReadsBody() bool {
+	return o.document || slices.ContainsFunc(o.texts, func(c textCheck) bool { return c.header == "" })
+}
 
 // ReadsHeader reports whether the oracle needs the header.
-func (o *Oracle) ReadsHeader() bool { return len(o.headers) > 0 }
+func (o *Oracle) ReadsHeader() bool {
+	return slices.ContainsFunc(o.texts, func(c textCheck) bool { return c.header != "" })
+}
 
 // Checked reports whether the oracle checks more than the default status. Without that, a failure behind
 // a good status is not detected.
@@ -88,11 +91,8 @@ func (o *Oracle) Checked() bool { return o.statuses.custom || o.ReadsBody() || o
 // String describes the expectations for the report.
 func (o *Oracle) String() string {
 	parts := []string{"status " + o.statuses.text}
-	for i := range o.headers {
-		parts = append(parts, "header "+o.headers[i].header+" "+o.headers[i].String())
-	}
-	for i := range o.bodies {
-		parts = append(parts, "body "+o.bodies[i].String())
+	for i := range o.texts {
+		parts = append(parts, o.texts[i].where()+" "+o.texts[i].String())
 	}
 	for i := range o.json {
 		parts = append(parts, "json "+o.json[i].String())
@@ -113,22 +113,17 @@ func (o *Oracle) Judge(a *Answer, explain bool) (record.Outcome, string) {
 		}
 		return outcome, o.statuses.complaint(a.Status)
 	}
-	for i := range o.headers {
-		if !o.headers[i].match(a) {
-			return wrongHeader(a, explain, &o.headers[i])
-		}
-	}
-	for i := range o.bodies {
-		if !o.bodies[i].match(a) {
-			return WrongBody(a, explain, &o.bodies[i])
+	for i := range o.texts {
+		if outcome, complaint := o.texts[i].judge(a, explain); outcome != record.OK {
+			return outcome, complaint
 		}
 	}
 	if o.document && !isJSON(a.Body) {
 		return WrongBody(a, explain, toBeJSON{})
 	}
 	for i := range o.json {
-		if !o.json[i].match(a.Body) {
-			return WrongBody(a, explain, &o.json[i])
+		if outcome, complaint := o.json[i].judge(a, explain); outcome != record.OK {
+			return outcome, complaint
 		}
 	}
 	return record.OK, ""

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/cleave-lab/cleave/load/record"
 )
 
 // textCheck expects a text or a pattern in the body or in a header.
@@ -17,22 +19,48 @@ type textCheck struct {
 
 // newTextCheck parses "TEXT" or "re:PATTERN".
 func newTextCheck(header, text string) (textCheck, error) {
-	where := "expected body"
-	if header != "" {
-		where = "expected header " + header
-	}
+	check := textCheck{header: header, text: []byte(text)}
+	where := "expected " + check.where()
 	expression, isPattern := strings.CutPrefix(text, "re:")
 	if text == "" || isPattern && expression == "" {
 		return textCheck{}, errors.New(where + ": the text is empty, so every answer would have it")
 	}
 	if !isPattern {
-		return textCheck{header: header, text: []byte(text)}, nil
+		return check, nil
 	}
-	pattern, err := regexp.Compile(expression)
-	if err != nil {
+	var err error
+	if check.pattern, err = regexp.Compile(expression); err != nil {
 		return textCheck{}, fmt.Errorf("%s %q: %w", where, text, err)
 	}
-	return textCheck{header: header, pattern: pattern}, nil
+	return check, nil
+}
+
+// JudgeText judges an answer by a text that must occur in the header of a name; "": in the body.
+func JudgeText(a *Answer, header string, text []byte, explain bool) (record.Outcome, string) {
+	// The usual case allocates nothing.
+	if (&textCheck{header: header, text: text}).match(a) {
+		return record.OK, ""
+	}
+	return (&textCheck{header: header, text: text}).judge(a, explain)
+}
+
+// where names the part of the answer.
+func (c *textCheck) where() string {
+	if c.header == "" {
+		return "body"
+	}
+	return "header " + c.header
+}
+
+// judge returns the outcome of an answer, and a complaint if explain is set.
+func (c *textCheck) judge(a *Answer, explain bool) (record.Outcome, string) {
+	switch {
+	case c.match(a):
+		return record.OK, ""
+	case c.header != "":
+		return wrongHeader(a, explain, c)
+	}
+	return WrongBody(a, explain, c)
 }
 
 // match reports whether the answer has the text; a missing header does not match.

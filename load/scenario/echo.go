@@ -1,20 +1,17 @@
 package scenario
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// echo is an expectation with values of the session, which package oracle does not know. It expects that
-// the text is equal to the value at a JSON path, or occurs in a header or in the body.
+// echo is an expectation with values of the session, which package oracle does not know: of the value at a
+// JSON path, or of a text in a header or in the body.
 type echo struct {
 	source string // the text as the user wrote it
 	text   template
@@ -88,45 +85,13 @@ func with(m map[string]string, key, value string) map[string]string {
 	return m
 }
 
-// match compares the answer with the text. The text remains in the session for a complaint.
-func (e *echo) match(a *Answer, s *Session) bool {
+// judge judges an answer by the text, which remains in the session for its complaint.
+func (e *echo) judge(a *Answer, s *Session, explain bool) (record.Outcome, string) {
 	s.echoed = e.text.appendTo(s.echoed[:0], s.values)
 	if e.path != nil {
-		got, found := e.path.Find(a.Body)
-		if got.Type == gjson.String {
-			return found && got.Str == string(s.echoed)
-		}
-		return found && got.Raw == string(s.echoed)
+		return oracle.JudgeValue(a, *e.path, s.echoed, explain)
 	}
-	if e.header != "" {
-		got, found := a.HeaderValue(e.header)
-		return found && bytes.Contains(got, s.echoed)
-	}
-	return bytes.Contains(a.Body, s.echoed)
-}
-
-// wrong returns the outcome of an answer that does not match.
-func (e *echo) wrong(a *Answer, s *Session, explain bool) (record.Outcome, string) {
-	if e.header != "" {
-		return failed(explain, func() string {
-			got, _ := a.HeaderValue(e.header)
-			return fmt.Sprintf("expected the header %s to contain %q, got %q", e.header, s.echoed, got)
-		})
-	}
-	return oracle.WrongBody(a, explain, wanted{e, s.echoed})
-}
-
-// wanted is the end of a complaint that begins with "expected the body".
-type wanted struct {
-	*echo
-	text []byte
-}
-
-func (w wanted) String() string {
-	if w.path != nil {
-		return fmt.Sprintf("to have %s=%s", w.path, w.text)
-	}
-	return fmt.Sprintf("to contain %q", w.text)
+	return oracle.JudgeText(a, e.header, s.echoed, explain)
 }
 
 // describe describes the expectation for the report.

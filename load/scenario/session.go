@@ -179,8 +179,8 @@ func (s *Session) judge(a *Answer, explain bool) (record.Outcome, string) {
 		return outcome, complaint
 	}
 	for i := range step.echoes {
-		if e := &step.echoes[i]; !e.match(a, s) {
-			return e.wrong(a, s, explain)
+		if outcome, complaint := step.echoes[i].judge(a, s, explain); outcome != record.OK {
+			return outcome, complaint
 		}
 	}
 	if step.check != nil {
