@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -18,7 +16,8 @@ import (
 // MaxConnections bounds the pool: a loopback address has about 28,000 ports.
 const MaxConnections = 20_000
 
-// Load describes a load on an engine, independent of the protocol.
+// Load describes a load on an engine, independent of the protocol. Package trial, which makes it, checks what
+// users say; the engines check the number of connections only.
 type Load struct {
 	// Player makes the requests and judges the answers. Only one loop may use it.
 	Player *scenario.Player
@@ -67,29 +66,6 @@ func (u Users) Begins(user int) time.Duration {
 	return time.Duration(float64(u.RampUp) * float64(user) / float64(u.Number))
 }
 
-// Check returns all mistakes and fills in defaults.
-func (l *Load) Check() error {
-	var mistakes []error
-	refuse := func(wrong bool, format string, args ...any) {
-		if wrong {
-			mistakes = append(mistakes, fmt.Errorf(format, args...))
-		}
-	}
-	refuse((l.Open == nil) == (l.Users == nil), "give either an open loop or users")
-	refuse(l.Users != nil && (l.Users.Think < 0 || l.Users.RampUp < 0),
-		"think time and ramp-up must not be negative")
-	refuse(l.Duration <= 0, "duration %v is not above zero", l.Duration)
-	refuse(l.Timeout <= 0, "timeout %v is not above zero", l.Timeout)
-	refuse(l.Grace < 0, "grace %v is negative", l.Grace)
-	refuse(!(l.MaxRate >= 0), "highest rate %g/s is negative", l.MaxRate)
-	refuse(!l.Until.IsZero() && !time.Now().Before(l.Until), "the load must not go on after %s, which is over",
-		l.Until.Format(time.RFC3339))
-	refuse(l.Player == nil, "no player of a scenario")
-	refuse(l.Recorder == nil, "no recorder")
-	l.Grace = cmp.Or(l.Grace, l.Timeout)
-	return errors.Join(mistakes...)
-}
-
 // PermissionEnded returns the message of a load that ended at Until.
 func (l *Load) PermissionEnded() string {
 	return "the permission ended at " + l.Until.Format(time.RFC3339)
@@ -123,17 +99,15 @@ type Config struct {
 	Load
 }
 
-// check returns all mistakes and fills in defaults.
-func (c *Config) check() error {
-	err := c.Check()
+// fill sets the number of connections, and returns an error if it is not possible.
+func (c *Config) fill() error {
 	if c.Users != nil {
 		c.Connections = c.Users.Number
 	}
 	if c.Connections < 1 || c.Connections > MaxConnections {
-		err = errors.Join(err, fmt.Errorf("engine: %d connections or users: use 1 to %d", c.Connections,
-			MaxConnections))
+		return fmt.Errorf("engine: %d connections or users: use 1 to %d", c.Connections, MaxConnections)
 	}
-	return err
+	return nil
 }
 
 // ProcessorTime returns the processor time of this process (unix.RUSAGE_SELF) or of this thread

@@ -139,9 +139,10 @@ func TestSocketPathsHaveALimit(t *testing.T) {
 	}
 }
 
-func TestConfigNamesAllMistakes(t *testing.T) {
-	_, err := Run(t.Context(), Config{Load: Load{Connections: -1, Grace: -1}})
-	if err == nil || len(strings.Split(err.Error(), "\n")) != 7 {
-		t.Errorf("error %v, want 7 mistakes", err)
+func TestTheNumberOfConnectionsHasLimits(t *testing.T) {
+	for _, n := range []int{-1, 0, MaxConnections + 1} {
+		if err := (&Config{Load: Load{Connections: n}}).fill(); err == nil {
+			t.Errorf("%d connections were accepted", n)
+		}
 	}
 }

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
@@ -22,7 +23,7 @@ func (l *loop) play() error {
 		}
 		if l.sending && (l.now >= phaseEnd || l.done() || l.interrupted.Load()) {
 			l.endSending()
-			phaseEnd = l.now + l.config.Grace
+			phaseEnd = l.now + cmp.Or(l.config.Grace, l.config.Timeout)
 		}
 		if !l.sending && (l.inFlight == 0 || l.now >= phaseEnd || l.interrupted.Load()) {
 			return nil

@@ -24,13 +24,11 @@ import (
 func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
 	reports, errs := make([]Report, len(configs)), make([]error, len(configs))
 	for i := range configs {
-		errs[i] = configs[i].check()
+		errs[i] = configs[i].fill()
 	}
 	if err := errors.Join(errs...); err != nil {
 		for i := range configs {
-			if configs[i].Recorder != nil {
-				configs[i].Recorder.Close(0)
-			}
+			configs[i].Recorder.Close(0)
 		}
 		return reports, err
 	}

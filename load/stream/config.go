@@ -3,11 +3,8 @@ package stream
 import (
 	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
-	"strings"
 
 	"github.com/cleave-lab/cleave/load/engine"
 )
@@ -26,9 +23,9 @@ const (
 const (
 	// maxWorkers bounds the number of flows in progress: each has a goroutine.
 	maxWorkers = 100_000
-	// defaultStreams is the number of operations that share a connection if the protocol has streams.
+	// DefaultStreams is the number of operations that share a connection if the protocol has streams.
 	// Servers usually permit 100 or more (RFC 9113, 6.5.2).
-	defaultStreams = 32
+	DefaultStreams = 32
 )
 
 // Config is one load on one target.
@@ -53,54 +50,20 @@ type Config struct {
 	engine.Load
 }
 
-// Notes returns notes for readers of the results.
-func (c *Config) Notes() []string {
-	if !strings.HasPrefix(c.URL, "https:") || !c.TLS.InsecureSkipVerify {
-		return nil
-	}
-	return []string{"CERTIFICATES WERE NOT CHECKED: whoever answered need not have been " + c.URL}
-}
-
-// check fills in defaults and returns all mistakes.
-func (c *Config) check() error {
-	var mistakes []error
-	refuse := func(wrong bool, format string, args ...any) {
-		if wrong {
-			mistakes = append(mistakes, fmt.Errorf("stream: "+format, args...))
-		}
-	}
-	u, err := url.Parse(c.URL)
-	refuse(err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https",
-		"URL %q: write for example https://shop.example:8443", c.URL)
-	refuse(strings.HasPrefix(c.URL, "https:") && c.TLS == nil, "nothing says how the server is checked")
-	refuse(!c.Address.IsValid() && c.Unix == "", "no address to connect to")
-	return errors.Join(append(mistakes, c.Check(), c.checkPool())...)
-}
-
-// checkPool checks the number of flows per connection and fills in its default. As long as the protocol is
-// not known, it leaves the number as it is.
-func (c *Config) checkPool() error {
-	switch c.Protocol {
-	case Auto: // checked again when the protocol is known
-	case HTTP1:
-		if c.Streams > 1 {
-			return fmt.Errorf("stream: %d streams: HTTP/1.1 has one operation at a time on a connection", c.Streams)
-		}
-		c.Streams = 1
-	case HTTP2, GRPC:
-		if !c.KeepAlive {
-			if c.Streams > 1 {
-				return fmt.Errorf("stream: %d streams: without keep-alive every flow has a connection of its own",
-					c.Streams)
-			}
-			c.Streams = 1
-		}
-		c.Streams = cmp.Or(c.Streams, defaultStreams)
+// fill fills in the number of flows per connection, and checks the numbers of flows and connections. As long
+// as the protocol is not known, it leaves the number of flows as it is.
+func (c *Config) fill() error {
+	switch {
+	case c.Protocol == Auto: // filled in again when the protocol is known
+	case c.Protocol == HTTP1:
+		c.Streams = 1 // a higher number was for HTTP/2
+	case c.KeepAlive:
+		c.Streams = cmp.Or(c.Streams, DefaultStreams)
+	case c.Streams > 1:
+		return fmt.Errorf("stream: %d streams: without keep-alive every flow has a connection of its own",
+			c.Streams)
 	default:
-		return fmt.Errorf("stream: protocol %q is unknown: use %s, %s or %s", c.Protocol, HTTP1, HTTP2, GRPC)
-	}
-	if c.Streams < 0 {
-		return fmt.Errorf("stream: %d streams: use at least one", c.Streams)
+		c.Streams = 1
 	}
 	return c.checkWorkers()
 }

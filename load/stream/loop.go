@@ -22,7 +22,8 @@ type loop struct {
 	abandoned   atomic.Bool  // operations in flight are aborted
 	interrupted atomic.Bool  // the caller's context ended
 	ended       atomic.Int64 // flows that have ended or think
-	explained   atomic.Bool  // example is set
+	explained   atomic.Bool  // who sets it, sets example
+	example     string       // the first complaint about an answer
 
 	mu           sync.Mutex    // guards the fields below
 	next         time.Duration // when the next flow of an open loop is due
@@ -35,7 +36,6 @@ type loop struct {
 	held         int64         // flows that began later than they were due, because of the highest rate
 	cut          int64         // flows that were unfinished at the end
 	endedAt      []int64       // values of ended at multiples of engine.EndedEvery
-	example      string        // the first complaint about an answer
 	errorSamples record.ErrorSamples
 
 	recording sync.Mutex // guards the recorder
@@ -220,13 +220,7 @@ func (l *loop) record(s record.Sample) {
 
 // explain keeps the first complaint as the example.
 func (l *loop) explain(complaint string) {
-	if complaint == "" || l.explained.Load() {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.example == "" {
+	if complaint != "" && l.explained.CompareAndSwap(false, true) {
 		l.example = complaint
-		l.explained.Store(true)
 	}
 }

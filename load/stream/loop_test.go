@@ -89,7 +89,7 @@ func TestAnOverloadIsBounded(t *testing.T) {
 		most := <-counted
 		workers := int64(r.config.Connections)
 		if r.config.Protocol == HTTP2 {
-			workers *= defaultStreams
+			workers *= DefaultStreams
 		}
 		want(t, results, map[record.Outcome]int64{record.Unfinished: workers})
 		if open.Load() != workers || report.Unsent != 200_000-workers || report.UnsentBecause == "" {
@@ -331,9 +331,10 @@ func TestNothingIsBegunWhenThePermissionIsOver(t *testing.T) {
 			t.Errorf("stopped %q, %d sent, %d unsent because %q", report.Stopped, results.Sent(0), report.Unsent,
 				report.UnsentBecause)
 		}
+		r.open(20)
 		r.config.Until = time.Now().Add(-time.Second)
-		if _, _, err := r.try(); err == nil || !strings.Contains(err.Error(), "is over") {
-			t.Errorf("error %v, want that the permission is over", err)
+		if results, report = r.run(); results.Sent(0) > 0 || !strings.Contains(report.Stopped, "permission") {
+			t.Errorf("stopped %q, %d sent after it was over", report.Stopped, results.Sent(0))
 		}
 	})
 }
@@ -362,31 +363,18 @@ func TestStreamsThatTheServerDoesNotPermit(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamedTogether(t *testing.T) {
-	_, err := Run(t.Context(), Config{URL: "ftp://x", Protocol: "spdy",
-		Load: engine.Load{Timeout: -1, Grace: -1, MaxRate: -1}})
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, part := range []string{"ftp://x", "address", "open loop", "scenario", "recorder", "duration",
-		"timeout", "grace", "rate", "spdy"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not mention %s", err, part)
-		}
-	}
+func TestTheNumbersOfFlowsAndConnectionsHaveLimits(t *testing.T) {
 	load := func(connections int) engine.Load { return engine.Load{Connections: connections} }
 	for _, c := range []struct {
 		config Config
 		want   string
 	}{
-		{Config{Protocol: HTTP1, Streams: 2, Load: load(1)}, "one operation at a time"},
 		{Config{Protocol: HTTP2, Streams: 2, Load: load(1)}, "keep-alive"},
-		{Config{Protocol: HTTP2, Streams: -1, Load: engine.Load{Connections: 1, KeepAlive: true}}, "-1 streams"},
 		{Config{Protocol: HTTP2, Load: engine.Load{Connections: 20_000, KeepAlive: true}}, "at most 100000"},
 		{Config{Protocol: HTTP1, Load: load(0)}, "0 connections"},
 		{Config{Protocol: HTTP1, Load: engine.Load{Users: &engine.Users{}}}, "0 users"},
 	} {
-		if err := c.config.checkPool(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := c.config.fill(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want one with %q", c.config, err, c.want)
 		}
 	}

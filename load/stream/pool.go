@@ -71,10 +71,7 @@ func (p *pool) negotiate(ctx context.Context) error {
 			_ = conn.Close() // it is no longer needed
 		}
 	}
-	if p.config.Protocol == HTTP1 && p.config.Streams > 1 {
-		p.config.Streams = 1 // a higher number was for HTTP/2
-	}
-	return p.config.checkPool()
+	return p.config.fill()
 }
 
 // maker returns a function that makes links of the protocol.
@@ -89,12 +86,12 @@ func (p *pool) maker(ctx context.Context) (func() link, error) {
 	return func() link {
 		return &http1Link{dialer: p.dialer, input: make([]byte, readSize),
 			polled: [1]unix.PollFd{{Events: unix.POLLRDHUP}}}
+	}, nil
+}
+
 // http2Link returns a link of HTTP/2, whose exchanges have a time limit.
 func (p *pool) http2Link(limit time.Duration) *http2Link {
 	return &http2Link{dialer: p.dialer, limit: limit, base: p.ctx}
-}
-
-	}, nil
 }
 
 // describe returns the methods of the configuration with their messages: from the file of descriptors, or
@@ -111,14 +108,18 @@ func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 	return fromServer(ctx, l, p.config.Methods)
 }
 
-// open connects the whole pool before the load begins. Failed connections are tried again when needed; if
-// all fail, there is no target.
+// open connects the whole pool before the load begins. Failed connections are tried again when needed, except
+// the first: its error is an UnreachableError that says how long it took.
 func (p *pool) open(caller context.Context) error {
 	ctx, cancel := context.WithTimeout(caller, max(patience, p.config.Timeout))
 	defer cancel()
-	// If the first one fails, the others would fail alike; without keep-alive each flow makes its own.
-	if err := p.try(ctx, p.links[0]); err != nil || !p.config.KeepAlive {
-		return err
+	begun := time.Now()
+	if err := p.links[0].connect(ctx); err != nil { // the others would fail alike
+		return &engine.UnreachableError{Target: p.dialer.address,
+			Cause: fmt.Errorf("after %v: %w", time.Since(begun).Round(time.Millisecond), err)}
+	}
+	if !p.config.KeepAlive { // each flow makes its own
+		return nil
 	}
 	rest := make(chan link)
 	var all sync.WaitGroup
@@ -135,16 +136,6 @@ func (p *pool) open(caller context.Context) error {
 	close(rest)
 	all.Wait()
 	return caller.Err()
-}
-
-// try connects a link. An error is an UnreachableError that says how long it took.
-func (p *pool) try(ctx context.Context, l link) error {
-	begun := time.Now()
-	if err := l.connect(ctx); err != nil {
-		return &engine.UnreachableError{Target: p.dialer.address,
-			Cause: fmt.Errorf("after %v: %w", time.Since(begun).Round(time.Millisecond), err)}
-	}
-	return nil
 }
 
 // abort ends all connections with everything in flight.

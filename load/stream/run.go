@@ -3,6 +3,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,10 +24,8 @@ const patience = 5 * time.Second
 // returns an UnreachableError if no connection can be made, and the context's error if the context ends
 // early; the report then holds the results until that time.
 func Run(ctx context.Context, config Config) (report engine.Report, err error) {
-	if config.Recorder != nil {
-		defer func() { config.Recorder.Close(report.Elapsed) }()
-	}
-	if err := config.check(); err != nil {
+	defer func() { config.Recorder.Close(report.Elapsed) }()
+	if err := config.fill(); err != nil {
 		return engine.Report{}, err
 	}
 	pool, err := newPool(ctx, &config)
@@ -155,7 +154,7 @@ func (l *loop) waitUntil(at time.Duration) error {
 
 // drain waits for operations in flight as long as they may take, and then aborts them.
 func (l *loop) drain(ctx context.Context, g workerGroup, pool *pool) {
-	grace := time.NewTimer(l.config.Grace)
+	grace := time.NewTimer(cmp.Or(l.config.Grace, l.config.Timeout))
 	defer grace.Stop()
 	select {
 	case <-g.ended:

@@ -30,7 +30,7 @@ type dialer struct {
 
 // newDialer returns the dialer of a checked configuration.
 func newDialer(c *Config) *dialer {
-	u, _ := url.Parse(c.URL) // check has parsed it
+	u, _ := url.Parse(c.URL) // package trial has made it
 	d := &dialer{network: "tcp", address: c.Address.String(), scheme: u.Scheme, authority: u.Host,
 		timeout: c.Timeout}
 	if u.Scheme == "https" {

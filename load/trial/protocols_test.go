@@ -56,6 +56,9 @@ func TestProtocols(t *testing.T) {
 			if last.Load() != c.want {
 				t.Errorf("the server saw %v, want %s", last.Load(), c.want)
 			}
+			if noted := strings.Contains(strings.Join(o.Summary.Notes, "\n"), "CERTIFICATES"); noted != s.Insecure {
+				t.Errorf("notes %q", o.Summary.Notes)
+			}
 			s = specFor(t, c.url+"/full")
 			c.change(&s)
 			o = play(t, s)
