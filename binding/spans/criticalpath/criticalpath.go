@@ -15,6 +15,7 @@
 package criticalpath
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func New(records []spans.Record) (t Trace, whole bool) {
 	}
 	for _, parts := range t.parts {
 		slices.SortFunc(parts, func(a, b *spans.Record) int {
-			return cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(b.Start, a.Start))
+			return cmp.Or(cmp.Compare(b.End, a.End), cmp.Compare(b.Start, a.Start), bytes.Compare(b.ID[:], a.ID[:]))
 		})
 	}
 	return t, t.first != nil
@@ -65,12 +66,17 @@ func (t Trace) First() spans.Record { return *t.first }
 
 // Until returns the path from the beginning of the root span to done, the moment at which
 // the operation was done. It starts its walk in the last span that began before done and for
-// which ends returns true, or else in the root. The path ends with that span if the span ends
-// before done. whole is false if spans on the way are missing.
+// which ends returns true, or else in the root; of several that began together, in the one that ended
+// last. The path ends with that span if the span ends before done. whole is false if spans on the way
+// are missing.
 func (t Trace) Until(done int64, ends func(spans.Record) bool) (path []Stretch, whole bool) {
 	at := t.first
 	for _, r := range t.byID {
-		if ends(*r) && r.Start < done && r.Start > at.Start {
+		if !ends(*r) || r.Start >= done || r.Start <= t.first.Start {
+			continue
+		}
+		if at == t.first ||
+			cmp.Or(cmp.Compare(r.Start, at.Start), cmp.Compare(r.End, at.End), bytes.Compare(r.ID[:], at.ID[:])) > 0 {
 			at = r
 		}
 	}

@@ -140,6 +140,21 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestOneOfSeveralFinalSpansIsTaken: always the same one if they begin together.
+func TestOneOfSeveralFinalSpansIsTaken(t *testing.T) {
+	records := []spans.Record{record(1, 0, "shop", inside, lab.SegmentBusiness, "POST /orders", 0, 50)}
+	for id := byte(2); id < 10; id++ {
+		records = append(records,
+			record(id, 1, "shop", consumer, lab.SegmentBusiness, "process orders", 60, 70+int64(id)))
+	}
+	for range 20 {
+		operation, _ := criticalpath.New(records)
+		if path, _ := operation.Until(100, final); path[len(path)-1].End != 79 {
+			t.Fatalf("the path ends at %d, want that of the span that ends last, 79", path[len(path)-1].End)
+		}
+	}
+}
+
 // FuzzPaths: the path of arbitrary spans has no gaps, and none of it is after the operation.
 func FuzzPaths(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 10, 90, 2, 1, 0, 20, 80, 3, 2, 4, 30, 40})
