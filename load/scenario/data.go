@@ -116,7 +116,7 @@ func (t *table) read(folder string, d Data) (err error) {
 	return err
 }
 
-// readCSV reads a header line and rows (RFC 4180).
+// readCSV reads a header line, whose names may have spaces around them, and rows (RFC 4180).
 func (t *table) readCSV(input io.Reader) error {
 	reader := csv.NewReader(input)
 	header, err := reader.Read()
@@ -125,6 +125,9 @@ func (t *table) readCSV(input io.Reader) error {
 	}
 	if err != nil {
 		return err
+	}
+	for i, name := range header {
+		header[i] = strings.TrimSpace(name)
 	}
 	if err := t.setColumns(header); err != nil {
 		return err
@@ -146,14 +149,13 @@ func (t *table) readCSV(input io.Reader) error {
 	return fmt.Errorf("more than %d rows", maxRows)
 }
 
-// setColumns sets the names of the columns, without spaces around them.
+// setColumns sets the names of the columns.
 func (t *table) setColumns(names []string) error {
 	if len(names) > maxColumns {
 		return fmt.Errorf("%d columns, at most %d are allowed", len(names), maxColumns)
 	}
 	t.columns = make(map[string]int, len(names))
 	for i, name := range names {
-		name = strings.TrimSpace(name)
 		if _, twice := t.columns[name]; twice {
 			return fmt.Errorf("there are two columns %q", name)
 		}

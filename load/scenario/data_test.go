@@ -42,6 +42,12 @@ func TestRowsInOrder(t *testing.T) {
 	if got := paths(t, folder, Data{JSONL: "d.jsonl", Order: "sequential"}); !slices.Equal(got, want) {
 		t.Errorf("JSON lines: %q, want %q", got, want)
 	}
+	// A key with blanks is a column of its own.
+	write(t, folder, "d.jsonl", `{"a":1,"b":"x"," b ":"-"}`+"\n"+`{"a":2,"b":"y"," b ":"-"}`+"\n"+
+		`{"a":3,"b":"z"," b ":"-"}`)
+	if got := paths(t, folder, Data{JSONL: "d.jsonl"}); !slices.Equal(got, want) {
+		t.Errorf("JSON lines with blanks in keys: %q, want %q", got, want)
+	}
 }
 
 func TestRowsAtRandom(t *testing.T) {
