@@ -87,6 +87,49 @@ func TestWholeNumbersBetweenFractions(t *testing.T) {
 	}
 }
 
+// TestWholeMultiples of a number, which need not be as small as 1.
+func TestWholeMultiples(t *testing.T) {
+	for text, want := range map[string]any{
+		`{"maximum": 3, "multipleOf": 5}`:                        int64(0),
+		`{"maximum": -3, "multipleOf": 5}`:                       int64(-5),
+		`{"exclusiveMinimum": 5, "multipleOf": 5}`:               int64(10),
+		`{"minimum": 1, "maximum": 4, "multipleOf": 5}`:          nil,
+		`{"minimum": 2, "multipleOf": 0.5}`:                      int64(2),
+		`{"exclusiveMinimum": 1, "maximum": 9, "multipleOf": 3}`: int64(3),
+	} {
+		var s openapi3.Schema
+		testset.Must(t, json.Unmarshal([]byte(text), &s))
+		a := &description{draft: newDraft("a")}
+		if got, reason := a.integer(&s, "n"); got != want {
+			t.Errorf("%s: %v (%s), want %v", text, got, reason, want)
+		}
+	}
+}
+
+// TestAddressesHaveTheLengthOfTheirSchema: "@example.org" alone has 12 characters.
+func TestAddressesHaveTheLengthOfTheirSchema(t *testing.T) {
+	for text, want := range map[string]int{
+		`{"format": "email"}`:                                    12,
+		`{"format": "email", "maxLength": 20}`:                   8,
+		`{"format": "email", "minLength": 40}`:                   28,
+		`{"format": "email", "maxLength": 12}`:                   0,
+		`{"format": "email", "minLength": 200}`:                  0,
+		`{"format": "email", "minLength": 18446744073709551615}`: 0,
+	} {
+		var s openapi3.Schema
+		testset.Must(t, json.Unmarshal([]byte(text), &s))
+		a := &description{draft: newDraft("a")}
+		_, reason := a.text(&s, "n")
+		got := 0
+		if v := a.file.Values["n"].Text; v != nil {
+			got = v.Length
+		}
+		if got != want {
+			t.Errorf("%s: a name of %d characters (%s), want %d", text, got, reason, want)
+		}
+	}
+}
+
 // TestPasswordsOfServersAreNotShown: neither those of the target nor those of the servers that are not it.
 func TestPasswordsOfServersAreNotShown(t *testing.T) {
 	c := converted(t, "a.json", `{"openapi":"3.0.0","info":{"title":"a","version":"1"},

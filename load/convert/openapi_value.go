@@ -253,16 +253,20 @@ func stepFrom(bound, step float64) float64 {
 // integer returns a whole number within the bounds of a schema: a generated one, or a constant one if it must
 // be a multiple. The text is the reason if there is none.
 func (a *description) integer(s *openapi3.Schema, label string) (any, string) {
-	low, high := bounds(s, 1)
+	step := 1.0
+	if s.MultipleOf != nil && *s.MultipleOf > 0 {
+		step = *s.MultipleOf
+	}
+	low, high := bounds(s, step)
 	low, high = math.Ceil(low), math.Floor(high)
 	const exact = 1 << 53
 	if low > high || math.Abs(low) > exact || math.Abs(high) > exact {
 		return nil, fmt.Sprintf("%s has no whole number between %g and %g", label, low, high)
 	}
-	if s.MultipleOf != nil && *s.MultipleOf > 0 && *s.MultipleOf != 1 {
-		multiple := math.Ceil(low / *s.MultipleOf) * *s.MultipleOf
+	if step != 1 {
+		multiple := math.Ceil(low/step) * step
 		if multiple > high || multiple != math.Trunc(multiple) {
-			return nil, fmt.Sprintf("%s has no simple multiple of %g", label, *s.MultipleOf)
+			return nil, fmt.Sprintf("%s has no simple multiple of %g", label, step)
 		}
 		return int64(multiple), ""
 	}
@@ -314,7 +318,7 @@ func (a *description) text(s *openapi3.Schema, label string) (any, string) {
 	case s.Format == "uuid":
 		return generated(a.value(label, scenario.Value{UUID: &struct{}{}})), ""
 	case s.Format == "email":
-		return generated(a.value(label, scenario.Value{Text: &scenario.Text{Length: usual}}) + "@example.org"), ""
+		return a.email(s, label)
 	case s.Format == "binary":
 		return nil, label + " is binary"
 	case length == 0:
@@ -326,6 +330,20 @@ func (a *description) text(s *openapi3.Schema, label string) (any, string) {
 		return generated(a.value(label, scenario.Value{Name: &struct{}{}})), ""
 	}
 	return generated(a.value(label, scenario.Value{Text: &scenario.Text{Length: int(length)}})), ""
+}
+
+// email returns an address of a random name at a fixed domain, within the lengths of a schema.
+func (a *description) email(s *openapi3.Schema, label string) (any, string) {
+	const domain, usual, longest = "@example.org", 12, 64 // characters of a name (RFC 5321, 4.5.3.1.1)
+	least := int64(min(s.MinLength, maxText)) - int64(len(domain))
+	length := max(usual, least)
+	if s.MaxLength != nil {
+		length = min(length, int64(min(*s.MaxLength, maxText))-int64(len(domain)))
+	}
+	if length < max(least, 1) || length > longest {
+		return nil, label + " has no simple address of its length"
+	}
+	return generated(a.value(label, scenario.Value{Text: &scenario.Text{Length: int(length)}}) + domain), ""
 }
 
 // formats returns a valid text for each format.
