@@ -218,7 +218,7 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	case hasModel || own != nil:
 	case f.search:
 		// The search begins below the rate that these users reach. Each loop of each agent needs a user.
-		l.Users = max(firstUsers, f.agents*f.loops, len(f.agent)*f.loops)
+		l.Users = max(firstUsers, f.loops*max(f.agents, len(f.agent), 1))
 	case f.isSet("connections"):
 		l.Users = f.connections
 	default:

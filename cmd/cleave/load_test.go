@@ -192,6 +192,21 @@ func TestASearchWithAgentsSendsNothingItself(t *testing.T) {
 	}
 }
 
+// TestEveryLoopHasAUserOfTheFirstLoad of a search without a rate.
+func TestEveryLoopHasAUserOfTheFirstLoad(t *testing.T) {
+	for want, arguments := range map[int][]string{
+		8: {}, 16: {"--loops", "16"}, 12: {"--loops", "4", "--agents", "3"},
+	} {
+		var flags loadFlags
+		command := &cobra.Command{}
+		flags.register(command)
+		testset.Must(t, command.ParseFlags(append(arguments, "--search")))
+		if got, err := flags.load(nil); err != nil || got.Users != want {
+			t.Errorf("%q: %d users, error %v, want %d", arguments, got.Users, err, want)
+		}
+	}
+}
+
 // TestAgentsFindTheFirstRate: after the closed loop the agents get an open loop with a rate, which goes on
 // with the scenario's values where the closed loop ended (After).
 func TestAgentsFindTheFirstRate(t *testing.T) {
