@@ -1,9 +1,12 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/stream"
 )
 
 // clients returns the number of connections to the target, and their name: users or connections.
@@ -18,6 +21,7 @@ func (t *Trial) clients() (what string, n int) {
 type FilesError struct {
 	What          string // connections or users
 	Asked, Needed int
+	Each          int // number of users of a connection
 	Limit         uint64
 }
 
@@ -25,7 +29,7 @@ type FilesError struct {
 func (f *FilesError) Error() string {
 	return fmt.Sprintf("%d %s need %d open files, and a process may have %d here: raise it with ulimit -n %d, "+
 		"or use at most %d %s",
-		f.Asked, f.What, f.Needed, f.Limit, f.Needed, max(int(f.Limit)-otherFiles, 0), f.What)
+		f.Asked, f.What, f.Needed, f.Limit, f.Needed, f.Each*max(int(f.Limit)-otherFiles, 0), f.What)
 }
 
 // otherFiles is the number of files that a generator opens in addition to its connections: those of its
@@ -40,9 +44,18 @@ func (t *Trial) checkFiles() error {
 		return fmt.Errorf("read the limit of open files: %w", err)
 	}
 	what, n := t.clients()
-	n = (n + t.spec.Of - 1) / t.spec.Of
-	if needed := n + otherFiles; uint64(needed) > limit.Max {
-		return &FilesError{What: what, Asked: n, Needed: needed, Limit: limit.Max}
+	n, each := (n+t.spec.Of-1)/t.spec.Of, t.usersOfAConnection()
+	if needed := (n+each-1)/each + otherFiles; uint64(needed) > limit.Max {
+		return &FilesError{What: what, Asked: n, Needed: needed, Each: each, Limit: limit.Max}
 	}
 	return nil
+}
+
+// usersOfAConnection returns the number of users that share a connection. A server that is asked by https may
+// choose HTTP/1.1, where each has its own.
+func (t *Trial) usersOfAConnection() int {
+	if t.Open() || t.spec.OneUse || t.protocol() == stream.Auto {
+		return 1
+	}
+	return cmp.Or(t.spec.Streams, stream.DefaultStreams)
 }

@@ -40,3 +40,31 @@ func TestTheOfferedRateIsThatOfTheLoad(t *testing.T) {
 		t.Errorf("%g/s offered, %d flows sent; want 4/s and 2", *o.OfferedRate, o.Sent)
 	}
 }
+
+// TestUsersOfHTTP2ShareConnections, so they need fewer files. Those of an https target may get one each.
+func TestUsersOfHTTP2ShareConnections(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Spec)
+		want   int
+	}{
+		"HTTP/1.1":   {func(*Spec) {}, 1},
+		"HTTP/2":     {func(s *Spec) { s.Protocol = HTTP2 }, 32},
+		"streams":    {func(s *Spec) { s.Protocol, s.Streams = HTTP2, 4 }, 4},
+		"one use":    {func(s *Spec) { s.Protocol, s.OneUse = HTTP2, true }, 1},
+		"https":      {func(s *Spec) { s.Target = "https://127.0.0.1:1" }, 1},
+		"open loops": {func(s *Spec) { s.Protocol, s.Load = HTTP2, scenario.Load{Rate: "1"} }, 1},
+	} {
+		s := specFor(t, "http://127.0.0.1:1")
+		s.Load = scenario.Load{Users: 64}
+		c.change(&s)
+		checked, err := s.Check()
+		if err != nil || checked.usersOfAConnection() != c.want {
+			t.Errorf("%s: %d users of a connection, error %v, want %d", name, checked.usersOfAConnection(), err,
+				c.want)
+		}
+	}
+	limited := &FilesError{What: "users", Asked: 6400, Needed: 240, Each: 32, Limit: 140}
+	if !strings.Contains(limited.Error(), "at most 3200 users") {
+		t.Errorf("error %q", limited)
+	}
+}
