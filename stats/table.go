@@ -112,19 +112,47 @@ func (t Table) lacksOne(a, b int) bool {
 	return slices.ContainsFunc(t, func(row []float64) bool { return math.IsNaN(row[a]) != math.IsNaN(row[b]) })
 }
 
-// leastSquares returns the difference of two columns by least squares under log value = block
-// + variant (intra-block analysis of incomplete blocks; Scheffe 1959, section 5.2), and
-// its variance as a multiple of a trial's: infinite if no chain of blocks connects the two.
+// leastSquares returns the difference of two columns by least squares, and its variance as a multiple of a
+// trial's: infinite if no chain of blocks connects the two.
 func (t Table) leastSquares(a, b int) (difference, scale float64) {
-	columns := t.width()
-	information, sums := mat.NewSymDense(columns, nil), make([]float64, columns)
+	f := t.fit()
+	for k, value := range f.values {
+		weight := f.vectors.At(a, k) - f.vectors.At(b, k)
+		switch {
+		case value > tiny:
+			scale += weight * weight / value
+		case math.Abs(weight) > tiny:
+			return 0, math.Inf(1)
+		}
+	}
+	return f.effects.AtVec(a) - f.effects.AtVec(b), scale
+}
+
+// tiny is the largest eigenvalue or weight of a fit that is 0 but for rounding.
+const tiny = 1e-9
+
+// fit is the least squares of log value = block + variant (intra-block analysis of incomplete blocks; Scheffe
+// 1959, section 5.2).
+type fit struct {
+	// effects are those of the variants: only differences of variants that blocks connect have a meaning.
+	effects *mat.VecDense
+	// values and vectors are the eigenvalues and eigenvectors of the information about the variants. As many
+	// values are above tiny as variants can be compared with another one.
+	values  []float64
+	vectors mat.Dense
+}
+
+// fit returns the fit of a table that has a block.
+func (t Table) fit() fit {
+	columns := len(t[0])
+	information, sums := mat.NewSymDense(columns, nil), mat.NewVecDense(columns, nil)
 	for _, row := range t {
 		present := slices.DeleteFunc(slices.Clone(row), math.IsNaN)
 		for i, value := range row {
 			if math.IsNaN(value) {
 				continue
 			}
-			sums[i] += value - Mean(present)
+			sums.SetVec(i, sums.AtVec(i)+value-Mean(present))
 			information.SetSym(i, i, information.At(i, i)+1)
 			for j := range i + 1 {
 				if !math.IsNaN(row[j]) {
@@ -133,25 +161,17 @@ func (t Table) leastSquares(a, b int) (difference, scale float64) {
 			}
 		}
 	}
+	f := fit{effects: mat.NewVecDense(columns, nil)}
 	var eigen mat.EigenSym
-	if !eigen.Factorize(information, true) {
-		return 0, math.Inf(1)
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	const none = 1e-9 // an eigenvalue or a weight up to this is 0 but for rounding
-	for k, value := range eigen.Values(nil) {
-		axis := vectors.ColView(k)
-		along := mat.Dot(axis, mat.NewVecDense(columns, sums))
-		weight := axis.AtVec(a) - axis.AtVec(b)
-		switch {
-		case value > none:
-			difference, scale = difference+weight*along/value, scale+weight*weight/value
-		case math.Abs(weight) > none:
-			return 0, math.Inf(1)
+	_ = eigen.Factorize(information, true) // a symmetric matrix of finite numbers has eigenvalues
+	f.values = eigen.Values(nil)
+	eigen.VectorsTo(&f.vectors)
+	for k, value := range f.values {
+		if axis := f.vectors.ColView(k); value > tiny {
+			f.effects.AddScaledVec(f.effects, mat.Dot(axis, sums)/value, axis)
 		}
 	}
-	return difference, scale
+	return f
 }
 
 // pair returns the values of two columns in the blocks that have both.
@@ -209,96 +229,27 @@ func (t Table) separateNoise(own Ratio, a, b int, confidence float64) Ratio {
 }
 
 // noise returns the residual of the table after the effects of blocks and variants. A full table of b blocks
-// and v variants has (b-1)(v-1) degrees of freedom; one with gaps has its number of cells less parameters.
-func (t Table) noise() noise {
-	left := make(Table, len(t))
-	for i, row := range t {
-		left[i] = slices.Clone(row)
-	}
-	left.sweep()
-	cells, n := 0, noise{}
-	for _, row := range left {
-		for _, value := range row {
-			if !math.IsNaN(value) {
-				cells, n.squares = cells+1, n.squares+value*value
-			}
-		}
-	}
-	n.degrees = float64(cells - t.parameters())
-	return n
-}
-
-// sweep subtracts the means of rows and columns in turn until all are 0. A full table takes one turn, one
-// with gaps some dozen.
-func (t Table) sweep() {
-	const most, small = 10000, 1e-12 // turns, and mean that counts as 0
-	for range most {
-		largest := 0.0
-		for i := range t {
-			largest = max(largest, center(len(t[i]), func(j int) *float64 { return &t[i][j] }))
-		}
-		for j := range t.width() {
-			largest = max(largest, center(len(t), func(i int) *float64 { return &t[i][j] }))
-		}
-		if largest < small {
-			return
-		}
-	}
-}
-
-// center subtracts the mean of n cells from each, and returns the distance of that mean from 0.
-func center(n int, at func(int) *float64) float64 {
-	sum, count := 0.0, 0.0
-	for i := range n {
-		if value := *at(i); !math.IsNaN(value) {
-			sum, count = sum+value, count+1
-		}
-	}
-	if count == 0 {
-		return 0
-	}
-	for i := range n {
-		*at(i) -= sum / count
-	}
-	return math.Abs(sum / count)
-}
-
-// width returns the number of columns.
-func (t Table) width() int {
+// and v variants has (b-1)(v-1) degrees of freedom; one with gaps has its number of cells less the effects of
+// blocks and variants that it can estimate.
+func (t Table) noise() (n noise) {
 	if len(t) == 0 {
-		return 0
+		return n
 	}
-	return len(t[0])
-}
-
-// parameters counts the block and variant effects that the table can estimate: one for each row and column
-// that has a cell, less one for each part of the table that shares no row and no column with the others.
-func (t Table) parameters() int {
-	const none = -1
-	// part holds the part of each row, then of each column, as the index of one of its rows or columns. A cell
-	// joins the part of its row with that of its column.
-	part := slices.Repeat([]int{none}, len(t)+t.width())
-	found, parts := 0, 0
-	for i, row := range t {
+	f := t.fit()
+	for _, row := range t {
+		var left []float64
 		for j, value := range row {
-			if math.IsNaN(value) {
-				continue
-			}
-			for _, of := range []int{i, len(t) + j} {
-				if part[of] == none {
-					part[of] = of
-					found, parts = found+1, parts+1
-				}
-			}
-			if from, to := part[len(t)+j], part[i]; from != to {
-				parts--
-				for of := range part {
-					if part[of] == from {
-						part[of] = to
-					}
-				}
+			if !math.IsNaN(value) {
+				left = append(left, value-f.effects.AtVec(j))
 			}
 		}
+		n.squares += squaredDistances(left)
+		n.degrees += float64(max(0, len(left)-1))
 	}
-	return found - parts
+	for _, value := range f.values {
+		if value > tiny {
+			n.degrees--
+		}
+	}
+	return n
 }
