@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -152,17 +153,15 @@ func prune(values []float64, places []int, least float64) []Change {
 		if len(all) == 0 {
 			return nil
 		}
-		weakest := slices.IndexFunc(all, func(c Change) bool {
-			return !slices.ContainsFunc(all, func(d Change) bool { return d.P > c.P })
-		})
-		if all[weakest].P < changeP {
-			weakest = slices.IndexFunc(all, func(c Change) bool {
-				return !slices.ContainsFunc(all, func(d Change) bool { return math.Abs(d.Ratio) < math.Abs(c.Ratio) })
+		weakest := slices.MaxFunc(all, func(c, d Change) int { return cmp.Compare(c.P, d.P) })
+		if weakest.P < changeP {
+			weakest = slices.MinFunc(all, func(c, d Change) int {
+				return cmp.Compare(math.Abs(c.Ratio), math.Abs(d.Ratio))
 			})
-			if math.Abs(all[weakest].Ratio) > least {
+			if math.Abs(weakest.Ratio) > least {
 				return all
 			}
 		}
-		places = slices.Delete(places, weakest, weakest+1)
+		places = slices.DeleteFunc(places, func(at int) bool { return at == weakest.Index })
 	}
 }

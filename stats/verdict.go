@@ -44,9 +44,9 @@ func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 	beyond := 1 + gates.Widest()
 	switch {
 	case ratio.Low > beyond:
-		return Verdict{Kind: lab.Slower, Words: words.Above + " by at least " + excess(ratio.Low)}
+		return Verdict{Kind: lab.Slower, Words: words.Above + " by at least " + atLeast(ratio.Low)}
 	case ratio.High < 1/beyond:
-		return Verdict{Kind: lab.Faster, Words: words.Below + " by at least " + shortfall(ratio.High)}
+		return Verdict{Kind: lab.Faster, Words: words.Below + " by at least " + atLeast(ratio.High)}
 	case ratio.within(gates.Margin):
 		return Verdict{Kind: lab.Equivalent, Words: "equivalent within " + Reach(gates.Widest())}
 	case ratio.within(gates.Bias):
@@ -107,32 +107,23 @@ func Reach(share float64) string {
 
 // fromOne formats the distance of an end of an interval from 1, to two digits: "4.1 %", or "a factor of 3.4".
 func fromOne(ratio float64) string {
+	return distance(ratio, func(value float64) float64 { return value })
+}
+
+// atLeast formats the distance from 1 rounded down, so that "at least" stays true.
+func atLeast(ratio float64) string { return distance(ratio, roundDown) }
+
+// distance formats the rounded distance of a ratio from 1.
+func distance(ratio float64, rounded func(float64) float64) string {
 	switch {
 	case ratio >= 2:
-		return "a factor of " + twoDigits(ratio)
+		return "a factor of " + twoDigits(rounded(ratio))
 	case ratio > 1:
-		return percent(ratio - 1)
+		return percent(rounded(ratio - 1))
 	case ratio > 0.5:
-		return percent(1 - ratio)
+		return percent(rounded(1 - ratio))
 	}
-	return "a factor of " + twoDigits(1/ratio)
-}
-
-// excess formats the distance of a ratio above 1 as fromOne does, but rounds down, so that "at least" stays
-// true.
-func excess(ratio float64) string {
-	if ratio >= 2 {
-		return "a factor of " + twoDigits(roundDown(ratio))
-	}
-	return percent(roundDown(ratio - 1))
-}
-
-// shortfall formats the distance of a ratio below 1, rounded down as in excess.
-func shortfall(ratio float64) string {
-	if ratio <= 0.5 {
-		return "a factor of " + twoDigits(roundDown(1/ratio))
-	}
-	return percent(roundDown(1 - ratio))
+	return "a factor of " + twoDigits(rounded(1/ratio))
 }
 
 // percent formats a share in percent, without trailing zeros: "5 %".
