@@ -180,5 +180,5 @@ func (s *sample) around(value float64, figure func(pair) float64, residual float
 	// From the half-width for the mean of the replicates to that for a single one.
 	half := (e.High - e.Low) / 2 * math.Sqrt(float64(len(logs)))
 	return stats.Estimate{Value: value, Low: value * math.Exp(-half) / (1 + residual),
-		High: value * math.Exp(half) * (1 + residual), N: len(logs), Confidence: confidence}
+		High: value * math.Exp(half) * (1 + residual), N: len(logs)}
 }

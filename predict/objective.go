@@ -78,7 +78,7 @@ func (a *Answer) held(ctx context.Context, p placement, capacity bound, f figure
 	}
 	spread := replicates.around(corrected, func(p pair) float64 { return p.attainable(side(p)) }, residual)
 	return Held{Beyond: rates[0] == most, Estimate: stats.Estimate{Value: rates[0] * corrected,
-		Low: rates[1] * spread.Low, High: rates[2] * spread.High, N: spread.N, Confidence: confidence}}, nil
+		Low: rates[1] * spread.Low, High: rates[2] * spread.High, N: spread.N}}, nil
 }
 
 // highest returns the highest rate up to most at which the limits hold; 0 where they hold at none.

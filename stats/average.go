@@ -68,7 +68,7 @@ func Combine(effects []Effect, varianceDegrees, confidence float64) (Combined, e
 	}
 	for i, e := range effects {
 		if !(e.Variance > 0) || math.IsInf(e.Variance, 0) {
-			return Combined{}, &ValueError{"combined ratio, variance", i, e.Variance, "positive and finite"}
+			return Combined{}, valueError("combined ratio, variance", i, e.Variance, "positive and finite")
 		}
 	}
 	mean, weights, squares := weighted(effects, 0)
@@ -90,18 +90,18 @@ func Combine(effects []Effect, varianceDegrees, confidence float64) (Combined, e
 func randomEffects(effects []Effect, tau2, confidence float64) (Estimate, *Estimate) {
 	mean, weights, _ := weighted(effects, tau2)
 	z := distuv.UnitNormal.Quantile((1 + confidence) / 2)
-	value := aroundLog(mean, z/math.Sqrt(weights), len(effects), confidence)
+	value := aroundLog(mean, z/math.Sqrt(weights), len(effects))
 	if len(effects) < 3 {
 		return value, nil
 	}
 	t := tQuantile(confidence, float64(len(effects)-2))
-	prediction := aroundLog(mean, t*math.Sqrt(tau2+1/weights), len(effects), confidence)
+	prediction := aroundLog(mean, t*math.Sqrt(tau2+1/weights), len(effects))
 	return value, &prediction
 }
 
 // aroundLog returns the estimate exp(mean) from exp(mean - half) to exp(mean + half).
-func aroundLog(mean, half float64, n int, confidence float64) Estimate {
-	return Estimate{math.Exp(mean), math.Exp(mean - half), math.Exp(mean + half), n, confidence}
+func aroundLog(mean, half float64, n int) Estimate {
+	return Estimate{math.Exp(mean), math.Exp(mean - half), math.Exp(mean + half), n}
 }
 
 // weighted returns the mean by inverse variance, tau2 added to each, the sum of the weights and the sum of

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -93,8 +94,8 @@ func TestChangesOfSeriesWithoutNoise(t *testing.T) {
 
 func TestChangesRefusesZerosAndShortSeries(t *testing.T) {
 	var few *TooFewError
-	var value *ValueError
-	if _, err := Changes(make([]float64, ShortestSeries), 1.05); !errors.As(err, &value) {
+	_, err := Changes(make([]float64, ShortestSeries), 1.05)
+	if err == nil || !strings.Contains(err.Error(), "value 0 is 0, it must be positive") {
 		t.Errorf("of zeros: %v", err)
 	}
 	if _, err := Changes([]float64{1, 2, 3}, 1.05); !errors.As(err, &few) {

@@ -18,27 +18,13 @@ func (e *TooFewError) Error() string {
 	return fmt.Sprintf("%s of %s: at least %d are needed", e.Statistic, lab.Count(e.Have, "value"), e.Need)
 }
 
-// ValueError says that a statistic cannot take one of its values.
-type ValueError struct {
-	Statistic string
-	Index     int
-	Value     float64
-	Want      string // what the value must be: "positive and finite"
+// valueError returns the error of a statistic that cannot take one of its values. want is what the value must
+// be: "positive and finite".
+func valueError(statistic string, index int, value float64, want string) error {
+	return fmt.Errorf("%s: value %d is %g, it must be %s", statistic, index, value, want)
 }
 
-// Error implements error.
-func (e *ValueError) Error() string {
-	return fmt.Sprintf("%s: value %d is %g, it must be %s", e.Statistic, e.Index, e.Value, e.Want)
-}
-
-// LengthError says that two samples that belong together differ in length.
-type LengthError struct {
-	Statistic string
-	First     int
-	Second    int
-}
-
-// Error implements error.
-func (e *LengthError) Error() string {
-	return fmt.Sprintf("%s: %d values beside %d, want as many of each", e.Statistic, e.First, e.Second)
+// lengthError returns the error of a statistic whose two samples belong together and differ in length.
+func lengthError(statistic string, first, second int) error {
+	return fmt.Errorf("%s: %d values beside %d, want as many of each", statistic, first, second)
 }

@@ -66,7 +66,7 @@ func (l Line) InterceptInterval(confidence float64) Estimate {
 // around returns the Student t interval of a parameter of the line.
 func (l Line) around(value, se, confidence float64) Estimate {
 	half := tQuantile(confidence, float64(l.N-2)) * se
-	return Estimate{value, value - half, value + half, l.N, confidence}
+	return Estimate{value, value - half, value + half, l.N}
 }
 
 // FitPowerLaw fits y = c x^e as a straight line through the logs. Its slope is
@@ -130,7 +130,7 @@ func squaredResiduals(x, y []float64, intercept, slope float64) float64 {
 // finite.
 func checkPoints(name string, x, y []float64, need int) error {
 	if len(x) != len(y) {
-		return &LengthError{name, len(x), len(y)}
+		return lengthError(name, len(x), len(y))
 	}
 	if len(x) < need {
 		return &TooFewError{name, len(x), need}

@@ -205,7 +205,8 @@ func (c dividedLoad) judge(margin float64) Course {
 	if err != nil {
 		return flat
 	}
-	if factor, err := swings(c.times, 0); err == nil && factor > 1 {
+	values, _ := logs("course", c.times) // no error: Steadiness has taken the same logarithms
+	if factor := swings(values, 0); factor > 1 {
 		return Course{Kind: Swinging, Factor: max(factor, found.Factor)}
 	}
 	if equalityP(c.tallies, dispersedP) >= significance {
@@ -214,7 +215,6 @@ func (c dividedLoad) judge(margin float64) Course {
 	if found.Kind != Flat {
 		return found
 	}
-	values, _ := logs("trend", c.times) // no error: Steadiness has taken the same logarithms
 	change := math.Abs(TheilSen(values)) * float64(len(values)-1)
 	if p, err := MannKendall(values); err == nil && p < trendSignificance && change > math.Log1p(margin) {
 		return Course{Kind: Unsteady, Factor: math.Exp(change), Later: math.Exp(change)}

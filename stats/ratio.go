@@ -23,7 +23,7 @@ func (r Ratio) At(confidence float64) Estimate {
 	if r.LogSE > 0 {
 		half = tQuantile(confidence, r.Degrees) * r.LogSE
 	}
-	return Estimate{r.Value, math.Exp(r.LogMean - half), math.Exp(r.LogMean + half), r.N, confidence}
+	return Estimate{r.Value, math.Exp(r.LogMean - half), math.Exp(r.LogMean + half), r.N}
 }
 
 // PairedRatio returns numerator over denominator for values paired by block:
@@ -48,7 +48,7 @@ func PairedRatio(numerator, denominator []float64, confidence float64) (Ratio, e
 func LogRatios(numerator, denominator []float64) ([]float64, error) {
 	const name = "ratio by block"
 	if len(numerator) != len(denominator) {
-		return nil, &LengthError{name, len(numerator), len(denominator)}
+		return nil, lengthError(name, len(numerator), len(denominator))
 	}
 	up, upErr := logs(name+", numerator", numerator)
 	down, downErr := logs(name+", denominator", denominator)

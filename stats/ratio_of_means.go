@@ -23,7 +23,7 @@ func KaliberaJones(numerator, denominator []float64, confidence float64) (Estima
 		return Estimate{}, &TooFewError{name, least, 2}
 	}
 	if n != len(denominator) {
-		return Estimate{}, &LengthError{name, n, len(denominator)}
+		return Estimate{}, lengthError(name, n, len(denominator))
 	}
 	up, down := Mean(numerator), Mean(denominator)
 	t := tQuantile(confidence, float64(n-1))
@@ -34,5 +34,5 @@ func KaliberaJones(numerator, denominator []float64, confidence float64) (Estima
 			"unbounded: add blocks", name, down, n)
 	}
 	root := math.Sqrt(max(0, up*down*up*down-downRest*upRest))
-	return Estimate{up / down, (up*down - root) / downRest, (up*down + root) / downRest, n, confidence}, nil
+	return Estimate{up / down, (up*down - root) / downRest, (up*down + root) / downRest, n}, nil
 }

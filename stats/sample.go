@@ -11,11 +11,10 @@ import (
 // Estimate is an estimated number with its interval. The function that returns it documents quantity and
 // method.
 type Estimate struct {
-	Value      float64
-	Low        float64
-	High       float64
-	N          int     // values, pairs or blocks behind it
-	Confidence float64 // level of the interval
+	Value float64
+	Low   float64
+	High  float64
+	N     int // values, pairs or blocks behind it
 }
 
 // Contains reports whether the interval holds the value.
@@ -74,7 +73,7 @@ func MeanInterval(values []float64, confidence float64) (Estimate, error) {
 	}
 	mean := Mean(values)
 	half := tQuantile(confidence, float64(len(values)-1)) * standardError(values)
-	return Estimate{mean, mean - half, mean + half, len(values), confidence}, nil
+	return Estimate{mean, mean - half, mean + half, len(values)}, nil
 }
 
 // Difference returns mean(a) - mean(b) of two independent samples with Welch's t interval (Welch 1947). Each
@@ -90,12 +89,12 @@ func Difference(a, b []float64, confidence float64) (Estimate, error) {
 	}
 	difference := Mean(a) - Mean(b)
 	half := tQuantile(confidence, welchDegrees(a, b)) * math.Hypot(standardError(a), standardError(b))
-	return Estimate{difference, difference - half, difference + half, n, confidence}, nil
+	return Estimate{difference, difference - half, difference + half, n}, nil
 }
 
 // Product returns the product of two independent, positive estimates. On the log scale, the distance from its
 // value to an end of its interval is the root of the sum of squares of these distances of the two (MOVER; Zou
-// and Donner 2008). It has the confidence of the first and the smaller N.
+// and Donner 2008). It has the smaller N.
 func Product(a, b Estimate) (Estimate, error) {
 	all, err := logs("product", []float64{a.Value, a.Low, a.High, b.Value, b.Low, b.High})
 	if err != nil {
@@ -104,8 +103,7 @@ func Product(a, b Estimate) (Estimate, error) {
 	valueA, lowA, highA, valueB, lowB, highB := all[0], all[1], all[2], all[3], all[4], all[5]
 	value := valueA + valueB
 	down, up := math.Hypot(valueA-lowA, valueB-lowB), math.Hypot(highA-valueA, highB-valueB)
-	return Estimate{math.Exp(value), math.Exp(value - down), math.Exp(value + up), min(a.N, b.N), a.Confidence},
-		nil
+	return Estimate{math.Exp(value), math.Exp(value - down), math.Exp(value + up), min(a.N, b.N)}, nil
 }
 
 // standardError returns the standard error of the mean.
@@ -134,7 +132,7 @@ func tTest(estimate, standardError, degrees float64) float64 {
 func checkFinite(statistic string, values []float64) error {
 	for i, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return &ValueError{statistic, i, v, "finite"}
+			return valueError(statistic, i, v, "finite")
 		}
 	}
 	return nil
@@ -146,7 +144,7 @@ func logs(statistic string, values []float64) ([]float64, error) {
 	out := make([]float64, len(values))
 	for i, v := range values {
 		if !(v > 0) || math.IsInf(v, 0) {
-			return nil, &ValueError{statistic, i, v, "positive and finite"}
+			return nil, valueError(statistic, i, v, "positive and finite")
 		}
 		out[i] = math.Log(v)
 	}

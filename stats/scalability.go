@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -29,12 +30,6 @@ const (
 	// rounding is the largest rounding error of a coefficient.
 	rounding = 1e-9
 )
-
-// NoFitError says why the scalability law cannot be fitted to some values.
-type NoFitError struct{ Why string }
-
-// Error returns the reason.
-func (e *NoFitError) Error() string { return e.Why }
 
 // Scalability is the Universal Scalability Law of a system:
 //
@@ -84,7 +79,7 @@ func (l law) peak() float64 {
 // over the blocks. The intervals are percentiles over fits of blocks drawn with replacement (Efron and
 // Tibshirani 1993), widened for few blocks (expanded percentiles, Hesterberg 2015).
 //
-// It refuses (NoFitError) fewer than six levels or five blocks, a throughput of 0, a coefficient that is
+// It refuses fewer than six levels or five blocks, a throughput of 0, a coefficient that is
 // below zero beyond chance, and lack of fit: a mean that is off the law by more than the tolerance, a share,
 // if the F test against the noise of the table of blocks and levels rejects the law, too.
 func FitScalability(
@@ -96,7 +91,7 @@ func FitScalability(
 	}
 	blocks := len(table)
 	means := meansOf(table, nil)
-	free, _ := solveLaw(levels, means, true, true) // with coefficients that may be negative
+	free, _ := solveLaw(levels, means, 0, 1, 2) // with coefficients that may be negative
 	best := fitLaw(levels, means)
 	s := Scalability{Largest: slices.Max(levels), tail: expandedTail(confidence, blocks)}
 	random := rand.New(rand.NewPCG(uint64(blocks), uint64(len(levels))))
@@ -107,14 +102,14 @@ func FitScalability(
 			drawn[i] = random.IntN(blocks)
 		}
 		means := meansOf(table, drawn)
-		freeDraw, _ := solveLaw(levels, means, true, true)
+		freeDraw, _ := solveLaw(levels, means, 0, 1, 2)
 		freeDraws = append(freeDraws, freeDraw)
 		s.draws = append(s.draws, fitLaw(levels, means))
 	}
 	estimate := func(of func(law) float64) Estimate {
 		value := of(best)
 		low, high := bounds(s.draws, of, s.tail)
-		return Estimate{value, min(low, value), max(high, value), blocks, confidence}
+		return Estimate{value, min(low, value), max(high, value), blocks}
 	}
 	if belowZero(free.sigma, freeDraws, law.contention, blocks) {
 		return Scalability{}, negativeError("contention", free.sigma)
@@ -147,18 +142,18 @@ func belowZero(value float64, draws []law, of func(law) float64, blocks int) boo
 // At returns the throughput of n by the law, for n from 1 to Farthest times the largest level.
 func (s Scalability) At(n float64) (Estimate, error) {
 	if !(n >= 1 && n <= s.Largest*Farthest) {
-		return Estimate{}, &ValueError{"throughput by the scalability law", 0, n,
-			fmt.Sprintf("from 1 to %g", s.Largest*Farthest)}
+		return Estimate{}, valueError("throughput by the scalability law", 0, n,
+			fmt.Sprintf("from 1 to %g", s.Largest*Farthest))
 	}
 	value := law{s.Lambda.Value, s.Sigma.Value, s.Kappa.Value}.at(n)
 	low, high := bounds(s.draws, func(l law) float64 { return l.at(n) }, s.tail)
-	return Estimate{value, min(low, value), max(high, value), s.Lambda.N, s.Lambda.Confidence}, nil
+	return Estimate{value, min(low, value), max(high, value), s.Lambda.N}, nil
 }
 
 // negativeError returns the error for a coefficient below zero.
 func negativeError(coefficient string, value float64) error {
-	return &NoFitError{fmt.Sprintf("%s would be negative (%.2g), beyond chance: the more there are, the more "+
-		"each does", coefficient, value)}
+	return fmt.Errorf("%s would be negative (%.2g), beyond chance: the more there are, the more each does",
+		coefficient, value)
 }
 
 // bounds returns the percentiles tail and 1 - tail of a quantity over the draws.
@@ -189,31 +184,30 @@ func expandedTail(confidence float64, blocks int) float64 {
 func scaledTable(levels []float64, values [][]float64) ([][]float64, error) {
 	const name = "scalability law"
 	if len(levels) != len(values) {
-		return nil, &LengthError{name, len(levels), len(values)}
+		return nil, lengthError(name, len(levels), len(values))
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(levels)))
 	if len(distinct) < fewestLevels {
-		return nil, &NoFitError{fmt.Sprintf("%s, and the law needs %d at least", lab.Count(len(distinct), "level"),
-			fewestLevels)}
+		return nil, fmt.Errorf("%s, and the law needs %d at least", lab.Count(len(distinct), "level"), fewestLevels)
 	}
 	if len(distinct) < len(levels) {
-		return nil, &NoFitError{"some levels are there twice"}
+		return nil, errors.New("some levels are there twice")
 	}
 	if at := slices.IndexFunc(levels, func(n float64) bool { return !(n >= 1) }); at >= 0 {
-		return nil, &ValueError{name, at, levels[at], "1 or more"}
+		return nil, valueError(name, at, levels[at], "1 or more")
 	}
 	blocks := len(values[0])
 	if blocks < fewestScaledBlocks {
-		return nil, &NoFitError{fmt.Sprintf("%s with all levels, and intervals need %d at least",
-			lab.Count(blocks, "block"), fewestScaledBlocks)}
+		return nil, fmt.Errorf("%s with all levels, and intervals need %d at least", lab.Count(blocks, "block"),
+			fewestScaledBlocks)
 	}
 	table := make([][]float64, blocks)
 	for i, column := range values {
 		if len(column) != blocks {
-			return nil, &LengthError{name, blocks, len(column)}
+			return nil, lengthError(name, blocks, len(column))
 		}
 		if slices.Contains(column, 0) {
-			return nil, &NoFitError{fmt.Sprintf("the throughput at %g is 0 in some block", levels[i])}
+			return nil, fmt.Errorf("the throughput at %g is 0 in some block", levels[i])
 		}
 		ln, err := logs(name, column)
 		if err != nil {
@@ -246,13 +240,13 @@ func meansOf(table [][]float64, drawn []int) []float64 {
 // fitLaw returns the law of least squares whose coefficients are not negative. If the whole law has a
 // negative one, it is the best of those that leave out one coefficient, or both.
 func fitLaw(levels, means []float64) law {
-	whole, _ := solveLaw(levels, means, true, true)
+	whole, _ := solveLaw(levels, means, 0, 1, 2)
 	if whole.sigma >= 0 && whole.kappa >= 0 {
 		return whole
 	}
 	best, least := law{}, math.Inf(1)
-	for _, with := range [][2]bool{{true, false}, {false, true}, {false, false}} {
-		l, squares := solveLaw(levels, means, with[0], with[1])
+	for _, columns := range [][]int{{0, 1}, {0, 2}, {0}} {
+		l, squares := solveLaw(levels, means, columns...)
 		if l.sigma >= 0 && l.kappa >= 0 && squares < least {
 			best, least = l, squares
 		}
@@ -260,20 +254,14 @@ func fitLaw(levels, means []float64) law {
 	return best
 }
 
-// solveLaw returns the law of least squares of the relative errors, and the sum of these squares. A
-// coefficient without its flag is 0; one with it may be negative.
-func solveLaw(levels, means []float64, withSigma, withKappa bool) (l law, squares float64) {
-	columns := []func(n float64) float64{func(float64) float64 { return 1 }}
-	if withSigma {
-		columns = append(columns, func(n float64) float64 { return n - 1 })
-	}
-	if withKappa {
-		columns = append(columns, func(n float64) float64 { return n * (n - 1) })
-	}
+// solveLaw returns the law of least squares of the relative errors, and the sum of these squares. columns are
+// those of the linear problem: 0 for the throughput of one, 1 for Sigma, 2 for Kappa. A coefficient without
+// its column is 0, one with it may be negative.
+func solveLaw(levels, means []float64, columns ...int) (l law, squares float64) {
 	equations, ones := mat.NewDense(len(levels), len(columns), nil), mat.NewVecDense(len(levels), nil)
 	for i, n := range levels {
 		for j, column := range columns {
-			equations.Set(i, j, means[i]/n*column(n))
+			equations.Set(i, j, means[i]/n*[...]float64{1, n - 1, n * (n - 1)}[column])
 		}
 		ones.SetVec(i, 1)
 	}
@@ -281,16 +269,12 @@ func solveLaw(levels, means []float64, withSigma, withKappa bool) (l law, square
 	// Six different levels are enough for three columns. SolveVec also solves an ill-conditioned system, and
 	// its error is only a warning then.
 	_ = found.SolveVec(equations, ones)
-	l.lambda = 1 / found.AtVec(0)
-	last := 0
-	if withSigma {
-		last++
-		l.sigma = found.AtVec(last) * l.lambda
+	var parameters [3]float64
+	for j, column := range columns {
+		parameters[column] = found.AtVec(j)
 	}
-	if withKappa {
-		last++
-		l.kappa = found.AtVec(last) * l.lambda
-	}
+	l.lambda = 1 / parameters[0]
+	l.sigma, l.kappa = parameters[1]*l.lambda, parameters[2]*l.lambda
 	for i, n := range levels {
 		off := 1 - means[i]/l.at(n)
 		squares += off * off
@@ -298,11 +282,11 @@ func solveLaw(levels, means []float64, withSigma, withKappa bool) (l law, square
 	return l, squares
 }
 
-// checkLaw returns the largest relative distance of the mean of a level from the law, or a NoFitError if the
+// checkLaw returns the largest relative distance of the mean of a level from the law, or an error if the
 // means contradict it.
 func checkLaw(l law, levels []float64, table [][]float64, tolerance float64) (worst float64, err error) {
 	if !(l.lambda > 0) {
-		return 0, &NoFitError{"the throughput of one would be negative"}
+		return 0, errors.New("the throughput of one would be negative")
 	}
 	at := 0.0
 	means := meansOf(table, nil)
@@ -321,8 +305,7 @@ func checkLaw(l law, levels []float64, table [][]float64, tolerance float64) (wo
 	residual := Table(table).noise()
 	f := blocks * squares / (size - 3) / residual.variance()
 	if p := (distuv.F{D1: size - 3, D2: residual.degrees}).Survival(f); residual.squares == 0 || p < refusal {
-		return 0, &NoFitError{fmt.Sprintf("at %g the throughput is %.0f %% off the law, beyond chance", at,
-			100*worst)}
+		return 0, fmt.Errorf("at %g the throughput is %.0f %% off the law, beyond chance", at, 100*worst)
 	}
 	return worst, nil
 }

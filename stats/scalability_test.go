@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -113,20 +112,17 @@ func TestWhatIsNotScalableByTheLawIsRefused(t *testing.T) {
 			0, 0, 1), "off the law"},
 	} {
 		_, err := FitScalability(test.levels, test.values, 0.05, 0.95)
-		var no *NoFitError
-		if !errors.As(err, &no) || !strings.Contains(no.Why, test.why) {
+		if err == nil || !strings.Contains(err.Error(), test.why) {
 			t.Errorf("%s: %v, want %q", name, err, test.why)
 		}
 	}
-	var value *ValueError
-	if _, err := FitScalability([]float64{1, 2, 4, 0.5, 16, 32}, whole, 0.05, 0.95); !errors.As(err, &value) ||
-		value.Index != 3 {
+	_, err := FitScalability([]float64{1, 2, 4, 0.5, 16, 32}, whole, 0.05, 0.95)
+	if err == nil || !strings.Contains(err.Error(), "value 3 is 0.5, it must be 1 or more") {
 		t.Errorf("a level below 1: %v", err)
 	}
 	whole[2][3] = 0
-	var no *NoFitError
-	if _, err := FitScalability(upTo32(), whole, 0.05, 0.95); !errors.As(err, &no) ||
-		no.Why != "the throughput at 4 is 0 in some block" {
+	if _, err := FitScalability(upTo32(), whole, 0.05, 0.95); err == nil ||
+		err.Error() != "the throughput at 4 is 0 in some block" {
 		t.Errorf("a throughput of 0: %v", err)
 	}
 	whole[2] = whole[2][:3]
@@ -145,8 +141,7 @@ func TestALinearSystemIsSeldomRefused(t *testing.T) {
 	refused := 0
 	for seed := range uint64(experiments) {
 		_, err := FitScalability(upTo32(), scaled(law{100, 0, 0}.at, upTo32(), 5, 0.02, 0.03, seed), 0.05, 0.95)
-		var no *NoFitError
-		if errors.As(err, &no) && strings.Contains(no.Why, "negative") {
+		if err != nil && strings.Contains(err.Error(), "negative") {
 			refused++
 		}
 	}

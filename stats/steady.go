@@ -74,21 +74,17 @@ func Steadiness(times []float64, margin float64) (Course, error) {
 	return course, nil
 }
 
-// swings returns the factor by which a series of positive times alternates between two levels, 1 if it does
-// not. chance is the standard error of the logarithm of a slice.
+// swings returns the factor by which times alternate between two levels, given their logarithms, or 1 if they
+// do not. chance is the standard error of the logarithm of a slice.
 //
 // The times alternate if they cross the middle between the second lowest and the second highest slice. The
 // two must be apart by a factor of two and by four standard errors, and the slices on either side must be two
 // levels. With twenty stretches or more, a trial has both levels in their right proportion and its mean can
 // be trusted: then there are no swings.
-func swings(times []float64, chance float64) (factor float64, err error) {
+func swings(values []float64, chance float64) (factor float64) {
 	const least, many, standardErrors = 2, 20, 4
-	values, err := logs("swings", times)
-	if err != nil {
-		return 1, err
-	}
 	if len(values) < leastCourse {
-		return 1, &TooFewError{"swings", len(values), leastCourse}
+		return 1
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	low, high := sorted[1], sorted[len(sorted)-2]
@@ -101,9 +97,9 @@ func swings(times []float64, chance float64) (factor float64, err error) {
 	at, _ := slices.BinarySearch(sorted, middle)
 	if high-low < max(math.Log(least), standardErrors*chance) || stretches >= many ||
 		!areTwoLevels(sorted[:at], sorted[at:]) {
-		return 1, nil
+		return 1
 	}
-	return math.Exp(high - low), nil
+	return math.Exp(high - low)
 }
 
 // areTwoLevels reports whether the means of both lie apart by more than four standard deviations (D of

@@ -38,7 +38,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := Judge(Estimate{test.value, test.low, test.high, 5, 0.95}, Gates{Margin: 0.05}, times)
+			got := Judge(Estimate{test.value, test.low, test.high, 5}, Gates{Margin: 0.05}, times)
 			if got.Kind != test.kind || got.Words != test.words || got.MoreBlocks != test.more {
 				t.Errorf("Judge = %s, %q, %d more; want %s, %q, %d", got.Kind, got.Words, got.MoreBlocks, test.kind,
 					test.words, test.more)
@@ -53,9 +53,9 @@ func TestJudgeIsFairToBothSides(t *testing.T) {
 		lab.Undecided: lab.Undecided,
 	}
 	words, gates := Wording{"slower", "faster"}, Gates{0.05, 0.03}
-	for _, e := range []Estimate{{1.3, 1.2, 1.4, 5, 0.95}, {1.04, 1.01, 1.07, 5, 0.95},
-		{1.02, 0.9, 1.15, 5, 0.95}, {1, 0.99, 1.01, 5, 0.95}} {
-		back := Estimate{1 / e.Value, 1 / e.High, 1 / e.Low, e.N, e.Confidence}
+	for _, e := range []Estimate{{1.3, 1.2, 1.4, 5}, {1.04, 1.01, 1.07, 5},
+		{1.02, 0.9, 1.15, 5}, {1, 0.99, 1.01, 5}} {
+		back := Estimate{1 / e.Value, 1 / e.High, 1 / e.Low, e.N}
 		there, here := Judge(e, gates, words), Judge(back, gates, words)
 		if here.Kind != flip[there.Kind] || here.MoreBlocks != there.MoreBlocks {
 			t.Errorf("%v is %v, its inverse is %v", e, there, here)
@@ -64,7 +64,7 @@ func TestJudgeIsFairToBothSides(t *testing.T) {
 }
 
 func TestJudgeWithoutMargin(t *testing.T) {
-	got := Judge(Estimate{1, 0.9, 1 / 0.9, 5, 0.95}, Gates{}, Wording{"slower", "faster"})
+	got := Judge(Estimate{1, 0.9, 1 / 0.9, 5}, Gates{}, Wording{"slower", "faster"})
 	if got.Kind != lab.Undecided || got.MoreBlocks != 0 {
 		t.Errorf("Judge = %+v, want undecided without a number of blocks", got)
 	}
@@ -91,7 +91,7 @@ func TestJudgeUnderABias(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := Judge(Estimate{math.Sqrt(test.low * test.high), test.low, test.high, 5, 0.95}, gates,
+			got := Judge(Estimate{math.Sqrt(test.low * test.high), test.low, test.high, 5}, gates,
 				Wording{"slower", "faster"})
 			if got.Kind != test.kind || got.Words != test.words {
 				t.Errorf("Judge = %s, %q; want %s, %q", got.Kind, got.Words, test.kind, test.words)

@@ -77,10 +77,10 @@ func coarser(load []lab.Slice) []lab.Slice {
 // warmUpCourse returns the course of a warm-up, and the factor by which it still changes in its
 // last half: 1 if it does not change.
 func warmUpCourse(times []float64, chance float64, atLimit bool) (course Course, left float64) {
-	course, _ = Steadiness(times, warmUpMargin) // no error: series returns positive times only
-	later := times[len(times)/2:]
+	course, _ = Steadiness(times, warmUpMargin)       // no error: series returns positive times only
+	later, _ := logs("warm-up", times[len(times)/2:]) // no error, again
 	left = course.Later
-	if swing, err := swings(later, chance); err == nil && swing > left {
+	if swing := swings(later, chance); swing > left {
 		course.Kind, course.Factor, left = Swinging, max(course.Factor, swing), swing
 	}
 	change, standardError := trend(later)
@@ -93,15 +93,15 @@ func warmUpCourse(times []float64, chance float64, atLimit bool) (course Course,
 	return course, left
 }
 
-// trend returns the change of the logarithms of positive times from first to last, without its sign, by
-// the line of least squares, and the standard error of the change.
-func trend(times []float64) (change, standardError float64) {
-	steps, values := make([]float64, len(times)), make([]float64, len(times))
-	for i, t := range times {
-		steps[i], values[i] = float64(i), math.Log(t)
+// trend returns the change of values from first to last, without its sign, by the line of least squares, and
+// the standard error of the change.
+func trend(values []float64) (change, standardError float64) {
+	steps := make([]float64, len(values))
+	for i := range steps {
+		steps[i] = float64(i)
 	}
 	line, _ := FitLine(steps, values) // no error: leastWarmUp slices are enough for a line
-	last := float64(len(times) - 1)
+	last := float64(len(values) - 1)
 	return math.Abs(line.Slope) * last, line.SlopeSE * last
 }
 
