@@ -61,17 +61,24 @@ func coarser(load []lab.Slice) []lab.Slice {
 		for i := 1; i < len(load); i += 2 {
 			first, second := load[i-1], load[i]
 			second.OK += first.OK
-			if second.Median == nil {
-				second.Median, second.P99 = first.Median, first.P99
-			} else if first.Median != nil {
-				middle := math.Sqrt(*first.Median * *second.Median)
-				second.Median = &middle // P99 stays that of the second: it only estimates a deviation
-			}
+			second.Median, second.P99 = middle(first.Median, second.Median), middle(first.P99, second.P99)
 			pairs = append(pairs, second)
 		}
 		load = pairs
 	}
 	return load
+}
+
+// middle returns the geometric mean of two times, or the only one of them. That of two medians and that of
+// their 99th percentiles are as far apart as these are on average.
+func middle(a, b *float64) *float64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return new(math.Sqrt(*a * *b))
 }
 
 // warmUpCourse returns the course of a warm-up, and the factor by which it still changes in its

@@ -182,6 +182,22 @@ func TestMergedSlicesKeepTheOnlyMedian(t *testing.T) {
 	}
 }
 
+// TestMergedSlicesKeepTheDeviationOfBoth: in every other slice the 99th percentile is four times the median.
+// The logarithms are twice as far apart on average: the deviation of a merged slice is that of a factor of 2.
+func TestMergedSlicesKeepTheDeviationOfBoth(t *testing.T) {
+	each, tail := 0.01, 0.04
+	var load []lab.Slice
+	for len(load) <= mostSlices {
+		end := float64(len(load)) * quarter
+		load = append(load, lab.Slice{End: end + quarter, OK: 10, Median: &each, P99: &tail},
+			lab.Slice{End: end + 2*quarter, OK: 10, Median: &each, P99: &each})
+	}
+	want := chanceOfMedian(lab.Slice{OK: 20, Median: &each, P99: new(2 * each)})
+	if _, chance := series(coarser(load), FollowMedian); math.Abs(chance/want-1) > 1e-9 {
+		t.Errorf("the standard error of a merged slice is %g, want %g", chance, want)
+	}
+}
+
 // TestSeriesOfALoad: a slice that is shorter than the others is left out. The times of a rate are those per
 // answer, with half an answer added to each slice.
 func TestSeriesOfALoad(t *testing.T) {
