@@ -32,13 +32,13 @@ func New(w io.Writer, form Form, now func() time.Time) lab.Progress {
 	t := &tracker{now: now, spent: map[setting]spent{}}
 	switch form {
 	case Terminal:
-		return &terminalForm{w: w, tracker: t}
+		return &textForm{t, w, clearLine}
 	case JSON:
 		return &jsonForm{encoder: json.NewEncoder(w), tracker: t}
 	case None:
-		return &plainForm{w: io.Discard, tracker: t}
+		return &textForm{t, io.Discard, ""}
 	default:
-		return &plainForm{w: plain.NewWriter(w), tracker: t}
+		return &textForm{t, w, ""}
 	}
 }
 
@@ -172,16 +172,24 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f h", d.Hours())
 }
 
-// plainForm writes a line for every trial that ends.
-type plainForm struct {
+// clearLine returns to the first column and erases the line.
+const clearLine = "\r\x1b[K"
+
+// textForm writes a line for every trial that ends. With a clear code it redraws one line instead, and only a
+// trial that does not count gets a line that stays.
+type textForm struct {
 	*tracker
-	w io.Writer
+	w     io.Writer
+	clear string // clearLine, or empty
 }
 
+// writeLine writes a line that stays.
+func (f *textForm) writeLine(text string) { fmt.Fprintln(f.w, f.clear+plain.Text(text)) }
+
 // Begin implements lab.Progress.
-func (p *plainForm) Begin(plan lab.Plan, done int) {
-	p.begin(plan, done)
-	fmt.Fprintln(p.w, beginning(plan, done))
+func (f *textForm) Begin(plan lab.Plan, done int) {
+	f.begin(plan, done)
+	f.writeLine(beginning(plan, done))
 }
 
 // beginning describes the size of a plan: "explain: 21 trials in 3 blocks, 52 s of load and 3 searches".
@@ -217,21 +225,34 @@ func beginning(plan lab.Plan, done int) string {
 }
 
 // TrialStarted implements lab.Progress.
-func (p *plainForm) TrialStarted(planned lab.PlannedTrial, _ int) { p.startTrial(planned) }
+func (f *textForm) TrialStarted(planned lab.PlannedTrial, _ int) {
+	f.startTrial(planned)
+	if f.clear != "" {
+		fmt.Fprintf(f.w, "%s%s %s: %s at %s%s", f.clear, f.bar(), f.position(planned), plain.Text(planned.Variant),
+			plain.Text(planned.Point), f.leftText())
+	}
+}
 
 // TrialEnded implements lab.Progress.
-func (p *plainForm) TrialEnded(trial lab.Trial) {
-	p.endTrial(trial)
-	fmt.Fprintf(p.w, "%s: %s%s\n", p.position(p.current), outcome(trial), p.leftText())
+func (f *textForm) TrialEnded(trial lab.Trial) {
+	f.endTrial(trial)
+	line := f.position(f.current) + ": " + outcome(trial)
+	if f.clear == "" {
+		f.writeLine(line + f.leftText())
+	} else if !trial.Valid {
+		f.writeLine(line)
+	}
 }
 
 // Note implements lab.Progress.
-func (p *plainForm) Note(text string) { fmt.Fprintln(p.w, text) }
+func (f *textForm) Note(text string) { f.writeLine(text) }
 
 // End implements lab.Progress.
-func (p *plainForm) End() {
-	if len(p.phases) > 0 {
-		fmt.Fprintln(p.w, p.timeText())
+func (f *textForm) End() {
+	if len(f.phases) > 0 {
+		f.writeLine(f.timeText())
+	} else {
+		fmt.Fprint(f.w, f.clear)
 	}
 }
 
@@ -247,49 +268,8 @@ func outcome(trial lab.Trial) string {
 	return fmt.Sprintf("%s %.3g s", where, trial.ElapsedSeconds)
 }
 
-// terminalForm redraws one line. A trial that does not count gets a line of its own, which stays.
-type terminalForm struct {
-	*tracker
-	w io.Writer
-}
-
-// clearLine returns to the first column and erases the line.
-const clearLine = "\r\x1b[K"
-
-// Begin implements lab.Progress.
-func (t *terminalForm) Begin(plan lab.Plan, done int) {
-	t.begin(plan, done)
-	fmt.Fprintln(t.w, plain.Text(beginning(plan, done)))
-}
-
-// TrialStarted implements lab.Progress.
-func (t *terminalForm) TrialStarted(planned lab.PlannedTrial, _ int) {
-	t.startTrial(planned)
-	fmt.Fprintf(t.w, "%s%s %s: %s at %s%s", clearLine, t.bar(), t.position(planned),
-		plain.Text(planned.Variant), plain.Text(planned.Point), t.leftText())
-}
-
-// TrialEnded implements lab.Progress.
-func (t *terminalForm) TrialEnded(trial lab.Trial) {
-	t.endTrial(trial)
-	if !trial.Valid {
-		fmt.Fprintf(t.w, "%s%s: %s\n", clearLine, t.position(t.current), plain.Text(outcome(trial)))
-	}
-}
-
-// Note implements lab.Progress.
-func (t *terminalForm) Note(text string) { fmt.Fprintf(t.w, "%s%s\n", clearLine, plain.Text(text)) }
-
-// End implements lab.Progress.
-func (t *terminalForm) End() {
-	fmt.Fprint(t.w, clearLine)
-	if len(t.phases) > 0 {
-		fmt.Fprintln(t.w, t.timeText())
-	}
-}
-
 // bar returns a progress bar of ten cells.
-func (t *terminalForm) bar() string {
+func (t *tracker) bar() string {
 	const width = 10
 	full := 0
 	if n := len(t.plan.Trials); n > 0 {
