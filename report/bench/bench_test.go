@@ -44,10 +44,10 @@ func TestCPUIsBurnedToTheTruth(t *testing.T) {
 	}
 }
 
-// TestEveryHundredthAnswerFails: requests for /ready are not counted.
+// TestEveryHundredthAnswerFails: requests for /used are not counted.
 func TestEveryHundredthAnswerFails(t *testing.T) {
 	s := &server{errorEvery: 100}
-	ask(t, s, "/ready", 7)
+	ask(t, s, "/used", 7)
 	for i, status := range ask(t, s, "/", 300) {
 		if failed := status == http.StatusInternalServerError; failed != ((i+1)%100 == 0) {
 			t.Errorf("request %d: status %d", i+1, status)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -17,7 +18,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -105,41 +105,31 @@ func last(said []byte) []byte {
 func (p player) serving(
 	ctx context.Context, flags string, variables []string, f func(url string) error,
 ) error {
-	ports, err := launch.ReservePorts(1)
-	if err != nil {
-		return fmt.Errorf("find a port: %w", err)
-	}
-	defer ports.Close()
-	port := fmt.Sprint(ports.Numbers[0])
-	address := "http://127.0.0.1:" + port + "/"
-	arguments := append([]string{"serve", "-port", port}, strings.Fields(flags)...)
-	server := exec.CommandContext(ctx, p.server, arguments...)
+	server := exec.CommandContext(ctx, p.server, append([]string{"serve"}, strings.Fields(flags)...)...)
 	server.Env = append(os.Environ(), variables...)
-	if err := server.Start(); err != nil {
-		return fmt.Errorf("start a server: %w", err)
+	url, _, err := startAndRead(server)
+	if err != nil {
+		return err
 	}
 	defer func() {
 		_ = server.Process.Kill()
 		_ = server.Wait() // it was killed
 	}()
-	if err := ready(ctx, address+"ready"); err != nil {
-		return err
-	}
-	return f(address)
+	return f(url)
 }
 
-// ready waits until a server answers.
-func ready(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	for {
-		answer, err := get(ctx, url)
-		if err == nil {
-			return answer.Body.Close()
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("the server at %s does not answer: %w", url, err)
-		}
-		time.Sleep(20 * time.Millisecond)
+// startAndRead starts a program, and returns the first line that it prints and the rest of its output.
+func startAndRead(command *exec.Cmd) (line string, rest *bufio.Reader, err error) {
+	out, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
 	}
+	if err != nil {
+		return "", nil, fmt.Errorf("start %s: %w", command, err)
+	}
+	rest = bufio.NewReader(out)
+	if line, err = rest.ReadString('\n'); err != nil {
+		return "", nil, fmt.Errorf("read the first line of %s: %w", command, err)
+	}
+	return strings.TrimSpace(line), rest, nil
 }

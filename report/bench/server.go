@@ -47,12 +47,12 @@ type server struct {
 	free     time.Time     // when the last request in the queue has been served
 }
 
-// serve runs a server until the context ends.
+// serve runs a server until the context ends. It prints its URL.
 func serve(ctx context.Context, arguments []string) error {
 	var s server
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	host := flags.String("host", "127.0.0.1", "`address` to listen on; empty: all addresses")
-	port := flags.Int("port", 0, "port to listen on")
+	port := flags.Int("port", 0, "port to listen on; 0: any")
 	flags.DurationVar(&s.cpu, "cpu", 0, "CPU time of the whole process per request")
 	flags.DurationVar(&s.sleep, "sleep", 0, "time that an answer takes")
 	flags.DurationVar(&s.slow, "slow", 0, "time that a slow answer takes")
@@ -79,6 +79,7 @@ func serve(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	fmt.Printf("http://%s/\n", listener.Addr())
 	web := http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	go func() {
 		<-ctx.Done()
@@ -90,13 +91,10 @@ func serve(ctx context.Context, arguments []string) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler. A request for /ready shows that the server can be used, and one for
-// /used returns the CPU time of the process in nanoseconds; neither is counted.
+// ServeHTTP implements http.Handler. A request for /used returns the CPU time of the process in nanoseconds,
+// and is not counted.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case "/ready":
-		return
-	case "/used":
+	if r.URL.Path == "/used" {
 		_, _ = io.WriteString(w, strconv.FormatInt(processCPU().Nanoseconds(), 10))
 		return
 	}

@@ -83,17 +83,16 @@ func playSpans(ctx context.Context, p player, _ uint64, found *tally) error {
 		lasts = 6 * time.Second
 	}
 	command := exec.CommandContext(ctx, p.server, "receive")
-	input, inputErr := command.StdinPipe()
-	output, outputErr := command.StdoutPipe()
-	if err := errors.Join(inputErr, outputErr, command.Start()); err != nil {
+	input, err := command.StdinPipe()
+	if err != nil {
 		return fmt.Errorf("start a receiver: %w", err)
+	}
+	endpoint, output, err := startAndRead(command)
+	if err != nil {
+		return err
 	}
 	defer func() { _ = command.Wait() }() // its report shows whether it worked
 	defer func() { _ = input.Close() }()
-	var endpoint string
-	if _, err := fmt.Fscanln(output, &endpoint); err != nil {
-		return fmt.Errorf("read where a receiver listens: %w", err)
-	}
 	url := strings.TrimPrefix(endpoint, endpointVariable)
 	connection, err := grpc.NewClient(strings.TrimPrefix(url, "http://"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -47,7 +46,8 @@ func watching(ctx context.Context, arguments []string) (err error) {
 	if err != nil {
 		return err
 	}
-	server, at, err := startServe(ctx, *cleave, root)
+	server := exec.CommandContext(ctx, *cleave, "serve", root, "--address", "127.0.0.1:0")
+	at, _, err := startAndRead(server)
 	if err != nil {
 		end()
 		return errors.Join(err, <-played)
@@ -127,23 +127,6 @@ func addSecond(seconds *progress.Seconds, end float64) {
 		used.Cores[fmt.Sprintf("unit-%d", unit)] = 0.1 + end/100
 	}
 	seconds.Used(used)
-}
-
-// startServe starts cleave serve, and returns its address.
-func startServe(ctx context.Context, cleave, root string) (*exec.Cmd, string, error) {
-	command := exec.CommandContext(ctx, cleave, "serve", root, "--address", "127.0.0.1:0")
-	out, err := command.StdoutPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("start %s serve: %w", cleave, err)
-	}
-	address, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return nil, "", fmt.Errorf("read the address of %s serve: %w", cleave, err)
-	}
-	return command, strings.TrimSpace(address), nil
 }
 
 // watcher measures a server while a run is watched.
