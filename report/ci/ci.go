@@ -6,7 +6,6 @@
 package ci
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -52,31 +51,29 @@ type Run struct {
 
 // Write writes a run in one of the Formats. The caller checks the format by Known.
 func Write(w io.Writer, format string, r Run) error {
-	writers := map[string]func(io.Writer, Run) error{Markdown: markdown, JUnit: junit,
+	texts := map[string]func(Run) (string, error){Markdown: markdown, JUnit: junit,
 		BenchmarkAction: benchmarkAction, Bencher: bencher, Otava: otava}
-	return whole(w, format, func(b io.Writer) error { return writers[format](b, r) })
+	text, err := texts[format](r)
+	return write(w, format, text, err)
 }
 
 // WriteAgainst writes one run against another in one of the FormatsAgainst. With mustKnow an open gate
 // counts as failed.
 func WriteAgainst(w io.Writer, format string, a lab.Against, mustKnow bool) error {
-	return whole(w, format, func(b io.Writer) error {
-		if format == JUnit {
-			return writeSuite(b, a.After.Study, gateCases(a.Gates, mustKnow))
-		}
-		return againstMarkdown(b, a, mustKnow)
-	})
+	if format == JUnit {
+		text, err := suiteText(a.After.Study, gateCases(a.Gates, mustKnow))
+		return write(w, format, text, err)
+	}
+	return write(w, format, againstMarkdown(a, mustKnow), nil)
 }
 
 // oneLine returns a text from outside on one line, with its control characters escaped.
 func oneLine(text string) string { return strings.Join(strings.Fields(plain.Text(text)), " ") }
 
-// whole writes a document only if write completes it without an error.
-func whole(w io.Writer, format string, write func(io.Writer) error) error {
-	var document bytes.Buffer
-	err := write(&document)
+// write writes a document, unless there was an error when it was made.
+func write(w io.Writer, format, document string, err error) error {
 	if err == nil {
-		_, err = document.WriteTo(w)
+		_, err = io.WriteString(w, document)
 	}
 	if err != nil {
 		return fmt.Errorf("write the results as %s: %w", format, err)

@@ -37,30 +37,27 @@ type Prices struct {
 // decision to the reader.
 func Decision(w io.Writer, r Run, need Need) error {
 	a := r.Analysis
-	return whole(w, "decision", func(b io.Writer) error {
-		d := document{}
-		d.line("# %s", escaped(a.Title))
-		d.line("Status: proposed. Measured on %s UTC with seed %d.", r.Began.UTC().Format("2006-01-02 15:04"),
-			a.Seed)
-		d.line("## Question")
-		d.line("Which of %s, and what does it cost?", escaped(strings.Join(a.VariantNames(), ", ")))
-		d.line("## Answer")
-		d.line("**%s**", escaped(a.Answer.Sentence))
-		d.table(headlineRows(a.Answer.Headline))
-		d.part("Withheld", strings.Join(a.Answer.Withheld, " "))
-		d.rehearsed(a.Rehearsed)
-		d.resources(a, need)
-		d.line("## How sure")
-		d.line("%s", escaped(strings.Join(a.Answer.Sure, " ")))
-		d.line("## Not tested")
-		d.line("%s", escaped(strings.Join(a.Answer.NotTested, ", ")))
-		d.line("## Again")
-		d.line("```\n%s\n```", need.Again)
-		d.line("## Decision")
-		d.line("(To be written: what is chosen, and what follows from it.)")
-		_, err := io.WriteString(b, d.String())
-		return err
-	})
+	d := document{}
+	d.line("# %s", escaped(a.Title))
+	d.line("Status: proposed. Measured on %s UTC with seed %d.", r.Began.UTC().Format("2006-01-02 15:04"),
+		a.Seed)
+	d.line("## Question")
+	d.line("Which of %s, and what does it cost?", escaped(strings.Join(a.VariantNames(), ", ")))
+	d.line("## Answer")
+	d.line("**%s**", escaped(a.Answer.Sentence))
+	d.table(headlineRows(a.Answer.Headline))
+	d.part("Withheld", strings.Join(a.Answer.Withheld, " "))
+	d.rehearsed(a.Rehearsed)
+	d.resources(a, need)
+	d.line("## How sure")
+	d.line("%s", escaped(strings.Join(a.Answer.Sure, " ")))
+	d.line("## Not tested")
+	d.line("%s", escaped(strings.Join(a.Answer.NotTested, ", ")))
+	d.line("## Again")
+	d.line("```\n%s\n```", need.Again)
+	d.line("## Decision")
+	d.line("(To be written: what is chosen, and what follows from it.)")
+	return write(w, "decision", d.String(), nil)
 }
 
 // rehearsed writes the figures that the rehearsed change would have, computed from those of the system as

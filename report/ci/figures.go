@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -25,9 +24,9 @@ type benchmark struct {
 	Extra string  `json:"extra"`
 }
 
-// benchmarkAction writes the means of all metrics of which less is better, for the tool
+// benchmarkAction returns the means of all metrics of which less is better, for the tool
 // customSmallerIsBetter of github-action-benchmark, in seconds, bytes and plain numbers.
-func benchmarkAction(w io.Writer, r Run) error {
+func benchmarkAction(r Run) (string, error) {
 	inCell := strings.NewReplacer("`", "'", "|", "/")
 	all := []benchmark{}
 	for _, result := range r.Analysis.Results {
@@ -44,7 +43,7 @@ func benchmarkAction(w io.Writer, r Run) error {
 		}
 		all = append(all, b)
 	}
-	return writeJSON(w, all)
+	return jsonText(all)
 }
 
 // metricValue is a metric in Bencher's Metric Format (bencher.dev/docs/reference/bencher-metric-format).
@@ -54,9 +53,9 @@ type metricValue struct {
 	Upper *float64 `json:"upper_value,omitempty"`
 }
 
-// bencher writes the means of all metrics with their intervals. Each variant at each point is a
+// bencher returns the means of all metrics with their intervals. Each variant at each point is a
 // benchmark, and the metrics are its measures, in seconds, bytes and plain numbers.
-func bencher(w io.Writer, r Run) error {
+func bencher(r Run) (string, error) {
 	all := map[string]map[string]metricValue{}
 	for _, result := range r.Analysis.Results {
 		name := place(result)
@@ -65,13 +64,13 @@ func bencher(w io.Writer, r Run) error {
 		}
 		all[name][oneLine(result.Metric)] = metricValue{result.Mean, result.Low, result.High}
 	}
-	return writeJSON(w, all)
+	return jsonText(all)
 }
 
-// otava writes a table with one row, which the user appends to the rows of earlier runs: the
+// otava returns a table with one row, which the user appends to the rows of earlier runs: the
 // time, the run, and the mean of each metric of each variant at each point. The columns follow
 // from the plan, so that all runs of a study have the same ones; a missing value is nan.
-func otava(w io.Writer, r Run) error {
+func otava(r Run) (string, error) {
 	a := r.Analysis
 	means := map[string]float64{}
 	column := func(variant, point, metric string) string {
@@ -94,15 +93,16 @@ func otava(w io.Writer, r Run) error {
 			}
 		}
 	}
-	return csv.NewWriter(w).WriteAll([][]string{head, row})
+	var table strings.Builder
+	err := csv.NewWriter(&table).WriteAll([][]string{head, row})
+	return table.String(), err
 }
 
 // number formats a value with as many digits as are needed to read the same value back.
 func number(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
-// writeJSON writes a value as indented JSON.
-func writeJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+// jsonText returns a value as indented JSON.
+func jsonText(value any) (string, error) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	return string(text) + "\n", err
 }

@@ -2,7 +2,6 @@ package ci
 
 import (
 	"encoding/xml"
-	"io"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -33,9 +32,9 @@ type message struct {
 	Message string `xml:"message,attr"`
 }
 
-// junit writes a test case for the audit of each variant, for each claim and each gate. A case
+// junit returns a test case for the audit of each variant, for each claim and each gate. A case
 // that is undecided or cannot be tested is skipped, with the reason.
-func junit(w io.Writer, r Run) error {
+func junit(r Run) (string, error) {
 	var cases []testCase
 	for _, v := range r.Analysis.Variants {
 		sum, audited := r.Analysis.Audit[v.Name]
@@ -63,7 +62,7 @@ func junit(w io.Writer, r Run) error {
 		}
 		cases = append(cases, c)
 	}
-	return writeSuite(w, r.Analysis.Study, append(cases, gateCases(r.Gates, r.MustKnow)...))
+	return suiteText(r.Analysis.Study, append(cases, gateCases(r.Gates, r.MustKnow)...))
 }
 
 // standingWithReason returns the standing of a claim with the reason, or the reason alone if it contains the
@@ -104,8 +103,8 @@ func newCase(kind, name string) testCase {
 
 func newMessage(text string) *message { return &message{oneLine(text)} }
 
-// writeSuite writes a suite of test cases as an XML document.
-func writeSuite(w io.Writer, name string, cases []testCase) error {
+// suiteText returns a suite of test cases as an XML document.
+func suiteText(name string, cases []testCase) (string, error) {
 	s := suite{Name: oneLine(name), Tests: len(cases), Cases: cases}
 	for _, c := range cases {
 		if c.Failure != nil {
@@ -115,14 +114,6 @@ func writeSuite(w io.Writer, name string, cases []testCase) error {
 			s.Skipped++
 		}
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	encoder := xml.NewEncoder(w)
-	encoder.Indent("", "  ")
-	if err := encoder.Encode(s); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	text, err := xml.MarshalIndent(s, "", "  ")
+	return xml.Header + string(text) + "\n", err
 }

@@ -2,7 +2,6 @@ package ci
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -32,9 +31,9 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// markdown writes a summary: the answer with its figures, its confidence and what was not
+// markdown returns a summary: the answer with its figures, its confidence and what was not
 // tested, the gates, claims and broken rules, and all comparisons in a folded table.
-func markdown(w io.Writer, r Run) error {
+func markdown(r Run) (string, error) {
 	a := r.Analysis
 	d := document{}
 	d.line("## %s", escaped(a.Title))
@@ -62,12 +61,11 @@ func markdown(w io.Writer, r Run) error {
 	}
 	d.folded("All comparisons", rows)
 	d.line("%s, profile %s, scale %s, seed %d", escaped(r.Name), escaped(a.Profile), number(a.Scale), a.Seed)
-	_, err := io.WriteString(w, d.String())
-	return err
+	return d.String(), nil
 }
 
-// againstMarkdown writes a summary of one run against another: the gates and the changes.
-func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
+// againstMarkdown returns a summary of one run against another: the gates and the changes.
+func againstMarkdown(a lab.Against, mustKnow bool) string {
 	d := document{}
 	d.line("## %s against %s", escaped(a.After.Folder), escaped(a.Before.Folder))
 	d.gates(a.Gates, mustKnow)
@@ -90,8 +88,7 @@ func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
 	d.line("%d later and %d earlier trials counted, %s intervals, margin %s. The runs were played at different "+
 		"times: what changed on the host between them is in the ratios, and not in their intervals.",
 		a.After.Trials, a.Before.Trials, figure.Setting(a.Confidence), figure.Setting(a.Margin))
-	_, err := io.WriteString(w, d.String())
-	return err
+	return d.String()
 }
 
 // document collects blocks of Markdown, each followed by an empty line.
