@@ -113,18 +113,23 @@ func Percentile(quantile float64) string {
 // Setting formats a share that was chosen, not measured, without rounding: "5 %".
 func Setting(share float64) string { return strconv.FormatFloat(100*share, 'g', 10, 64) + " %" }
 
+// scaledUnit is a unit in which values are shown, and the factor that converts values to it.
+type scaledUnit struct {
+	name   string
+	factor float64
+}
+
+// scaledUnits holds the units in which times and bytes are shown, the largest first.
+var scaledUnits = map[string][]scaledUnit{
+	"s": {{"s", 1}, {"ms", 1e3}, {"us", 1e6}, {"ns", 1e9}},
+	"B": {{"GiB", 1. / (1 << 30)}, {"MiB", 1. / (1 << 20)}, {"KiB", 1. / (1 << 10)}, {"B", 1}},
+}
+
 // Scale returns the unit in which a value is easy to read, and the factor that
 // converts the value to it. Units other than those of time and bytes have the factor 1: "1" becomes "" and
 // "1/s" becomes "/s", all others are left as they are.
 func Scale(value float64, unit string) (name string, factor float64) {
-	var names []string
-	step := 1e3
 	switch unit {
-	case "s":
-		names = []string{"s", "ms", "us", "ns"}
-	case "B":
-		value, step = value/(1<<30), 1<<10
-		names = []string{"GiB", "MiB", "KiB", "B"}
 	case "B/s":
 		name, factor = Scale(value, "B")
 		return name + "/s", factor
@@ -132,19 +137,13 @@ func Scale(value float64, unit string) (name string, factor float64) {
 		return "", 1
 	case "1/s":
 		return "/s", 1
-	default:
-		return unit, 1
 	}
-	factor = 1
-	for i, name := range names {
+	units := scaledUnits[unit]
+	for i, u := range units {
 		// A value that would be rounded to 1.00 of the larger unit is shown in it.
-		if math.Abs(value)*factor >= 0.9995 || i == len(names)-1 || value == 0 && name == unit {
-			if unit == "B" {
-				factor /= 1 << 30
-			}
-			return name, factor
+		if math.Abs(value)*u.factor >= 0.9995 || i == len(units)-1 || value == 0 && u.name == unit {
+			return u.name, u.factor
 		}
-		factor *= step
 	}
 	return unit, 1
 }
