@@ -33,17 +33,8 @@ func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 
 // AgainstHTML writes the comparison of two runs as a page that needs neither network nor script.
 func AgainstHTML(w io.Writer, a lab.Against) error {
-	style, err := Style()
-	if err != nil {
-		return err
-	}
-	t, err := template.New("against.html").Funcs(template.FuncMap{"clean": clean}).ParseFS(pageFiles,
-		"page/against.html", "page/page.html")
-	if err != nil {
-		return fmt.Errorf("read the page template: %w", err)
-	}
-	err = t.Execute(w, map[string]any{
-		"Policy": policy("", style), "Style": template.HTML("<style>" + style + "</style>"),
+	err := pages().ExecuteTemplate(w, "against.html", map[string]any{
+		"Policy": policy(""), "Style": template.HTML("<style>" + Style + "</style>"),
 		"After": clean(a.After.Folder), "Before": clean(a.Before.Folder), "Subtitle": againstBase(a),
 		"Sum": changesSum(a), "Shown": filled(changesTable(a, false), differencesTable(a)),
 		"Folded": filled(changesTable(a, true)), "Trust": againstTrust(a),

@@ -4,13 +4,26 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"html/template"
 	"io/fs"
+	"sync"
 )
 
-// pageFiles holds the templates and the style sheet of the HTML reports.
+// Style is the style sheet of all pages.
 //
-//go:embed page
+//go:embed page/report.css
+var Style string
+
+// pageFiles holds the templates of the HTML reports.
+//
+//go:embed page/*.html
 var pageFiles embed.FS
+
+// pages returns the templates of the HTML reports.
+var pages = sync.OnceValue(func() *template.Template {
+	own := template.FuncMap{"clean": clean}
+	return template.Must(template.New("").Funcs(own).ParseFS(pageFiles, "page/*.html"))
+})
 
 // drawings holds the scripts that draw the plots, built from report/web by
 // `make web`. The folder always exists; without a script the page has its
@@ -33,15 +46,6 @@ func built(name string) (string, error) {
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the embedded script %s: %w", name, err)
-	}
-	return string(data), nil
-}
-
-// Style returns the style sheet of all pages.
-func Style() (string, error) {
-	data, err := fs.ReadFile(pageFiles, "page/report.css")
-	if err != nil {
-		return "", fmt.Errorf("read the style sheet: %w", err)
 	}
 	return string(data), nil
 }

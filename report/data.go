@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -10,16 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/plain"
 )
 
 // JSON writes the analysis as one indented document, versioned by its schema.
-// Lists without entries are written as empty lists.
 func JSON(w io.Writer, a lab.Analysis) error {
-	return writeJSON(w, fmt.Sprintf("the analysis of %q", a.Study), withLists(a))
+	return writeJSON(w, fmt.Sprintf("the analysis of %q", a.Study), a)
 }
 
 // AgainstJSON writes the comparison of two runs as one indented document.
@@ -38,61 +35,16 @@ func writeJSON(w io.Writer, what string, document any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s as JSON: %w", what, err)
 	}
-	if _, err := w.Write(append(escapeMarks(data), '\n')); err != nil {
+	if _, err := io.WriteString(w, escapeMarks(data)+"\n"); err != nil {
 		return fmt.Errorf("write %s as JSON: %w", what, err)
 	}
 	return nil
 }
 
-// escapeMarks replaces control characters and marks that reorder text, which
-// encoding/json leaves as they are, by \u escapes: the document may be printed
-// on a terminal. JSON has such characters only inside strings, where escapes are allowed.
-func escapeMarks(data []byte) []byte {
-	escaped := make([]byte, 0, len(data))
-	for _, r := range string(data) {
-		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			escaped = fmt.Appendf(escaped, "\\u%04x", r)
-			continue
-		}
-		escaped = utf8.AppendRune(escaped, r)
-	}
-	return escaped
-}
-
-// withLists returns the analysis with empty lists and maps instead of null.
-func withLists(a lab.Analysis) lab.Analysis {
-	a.Schema = cmp.Or(a.Schema, lab.AnalysisSchema)
-	a.Answer.Findings, a.Answer.Withheld = list(a.Answer.Findings), list(a.Answer.Withheld)
-	a.Answer.Sure, a.Answer.NotTested = list(a.Answer.Sure), list(a.Answer.NotTested)
-	a.Metrics = list(a.Metrics)
-	a.Variants, a.Points = list(a.Variants), list(a.Points)
-	a.Results, a.Comparisons = list(a.Results), list(a.Comparisons)
-	a.Averages, a.Trends = list(a.Averages), list(a.Trends)
-	a.Ladder, a.Claims = list(a.Ladder), list(a.Claims)
-	a.Published, a.Notes = list(a.Published), list(a.Notes)
-	a.Trials.Invalid = list(a.Trials.Invalid)
-	if a.NoiseFloor == nil {
-		a.NoiseFloor = map[string]lab.Ratio{}
-	}
-	if a.Margins == nil {
-		a.Margins = map[string]float64{}
-	}
-	if a.Audit == nil {
-		a.Audit = map[string]lab.AuditSum{}
-	}
-	if a.Environment == nil {
-		a.Environment = lab.Environment{}
-	}
-	return a
-}
-
-// list returns the items, or an empty list for nil.
-func list[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
-}
+// escapeMarks replaces control characters and marks that reorder text, which encoding/json leaves as they
+// are, by \u escapes: the document may be printed on a terminal. JSON has such characters only inside
+// strings, where escapes are allowed.
+func escapeMarks(data []byte) string { return plain.Text(string(data)) }
 
 // CSV writes every measured value in long form: one row per valid trial and
 // metric, in seconds and bytes, with one column per factor of the points.

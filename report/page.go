@@ -49,12 +49,7 @@ func HTML(w io.Writer, a lab.Analysis) error {
 	if err != nil {
 		return err
 	}
-	t, err := template.New("page.html").Funcs(template.FuncMap{"clean": clean}).ParseFS(pageFiles,
-		"page/page.html")
-	if err != nil {
-		return fmt.Errorf("read the page template: %w", err)
-	}
-	if err := t.Execute(w, d); err != nil {
+	if err := pages().ExecuteTemplate(w, "page.html", d); err != nil {
 		return fmt.Errorf("write the HTML report of %q: %w", a.Study, err)
 	}
 	return nil
@@ -62,10 +57,6 @@ func HTML(w io.Writer, a lab.Analysis) error {
 
 // newDocument returns the data of the page of an analysis.
 func newDocument(a lab.Analysis) (document, error) {
-	style, err := Style()
-	if err != nil {
-		return document{}, err
-	}
 	code, err := script()
 	if err != nil {
 		return document{}, err
@@ -77,11 +68,11 @@ func newDocument(a lab.Analysis) (document, error) {
 	v := newView(a)
 	sections := v.sections()
 	return document{
-		Study: clean(a.Study), Title: clean(a.Title), Policy: policy(code, style),
+		Study: clean(a.Study), Title: clean(a.Title), Policy: policy(code),
 		Subtitle: clean(fmt.Sprintf("Profile %s · scale %s · seed %d", v.Profile, plainNumber(v.Scale), v.Seed)),
-		Style:    template.HTML("<style>" + style + "</style>"),
+		Style:    template.HTML("<style>" + Style + "</style>"),
 		Script:   template.HTML("<script>" + code + "</script>"),
-		Data: template.HTML(`<script type="application/json" id="analysis">` + string(escapeMarks(data)) +
+		Data: template.HTML(`<script type="application/json" id="analysis">` + escapeMarks(data) +
 			"</script>"),
 		Answer:   newAnswer(a.Answer, sections),
 		Sections: sections, Variants: glossary(a.Variants), Drawn: code != "",
@@ -113,10 +104,10 @@ func barsPlot(id string, h lab.Headline) *plot {
 	}
 	var bars []string
 	for _, b := range h.Bars {
-		bars = append(bars, b.Label+" "+figure.Times(b.Ratio.Estimate()))
+		bars = append(bars, b.Label+" "+times(b.Ratio))
 	}
 	title := figure.Capital(clean(h.Title))
-	return &plot{ID: id, Kind: "headline", Bars: string(escapeMarks(data)), Title: title,
+	return &plot{ID: id, Kind: "headline", Bars: escapeMarks(data), Title: title,
 		Label: clean(title + ": " + strings.Join(bars, "; "))}
 }
 
@@ -128,13 +119,13 @@ const largestData = 1_250_000
 // embedded returns the analysis as JSON for the page. json.Marshal writes <, > and & as
 // \u003c, \u003e and \u0026, so that no text of the analysis can end the element around it.
 func embedded(a lab.Analysis) ([]byte, error) {
-	data, err := json.Marshal(withLists(a))
+	data, err := json.Marshal(a)
 	if err != nil || len(data) <= largestData {
 		return data, err
 	}
 	v := newView(a)
 	a.Spectra, a.Courses = v.lightSpectra(), v.lightCourses()
-	return json.Marshal(withLists(a))
+	return json.Marshal(a)
 }
 
 // glossary returns an explanation of every variant: summary, system, architecture, deployment and knobs.
@@ -153,10 +144,10 @@ func glossary(variants []lab.Variant) []entry {
 	return entries
 }
 
-// policy allows one script and one style by their hashes, data: images (the
+// policy allows one script and the style by their hashes, data: images (the
 // empty icon) and nothing else: no network, no frames, no forms.
-func policy(code, style string) string {
-	return strings.Join([]string{"default-src 'none'", "script-src " + hash(code), "style-src " + hash(style),
+func policy(code string) string {
+	return strings.Join([]string{"default-src 'none'", "script-src " + hash(code), "style-src " + hash(Style),
 		"img-src data: blob:", "base-uri 'none'", "form-action 'none'"}, "; ")
 }
 

@@ -18,36 +18,30 @@ import (
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
-// files holds the templates of the pages, and the style rules that they need in addition to those of reports.
+// files holds the templates of the pages.
 //
-//go:embed pages
+//go:embed pages/*.html
 var files embed.FS
 
-// pages holds the templates, the script and the style of all pages.
+// ownStyle holds the style rules that the pages need in addition to those of reports.
+//
+//go:embed pages/serve.css
+var ownStyle string
+
+// pages holds the templates and the script of all pages.
 type pages struct {
-	templates     *template.Template
-	script, style string
+	templates *template.Template
+	script    string
 }
 
-// readPages reads the embedded pages, and the script and the style of reports.
+// readPages reads the embedded pages and their script.
 func readPages() (p pages, err error) {
-	p.templates, err = template.New("").Funcs(template.FuncMap{
+	p.templates = template.Must(template.New("").Funcs(template.FuncMap{
 		"plain": plain.Text, "bar": barText, "at": at, "link": link, "list": list, "json": jsonText,
 		"follow": follow, "change": changeText, "count": lab.Count,
 		"estimate": estimate, "tone": tone, "amount": figure.Amount, "second": second,
 		"ratio": func(r *lab.Ratio) string { return figure.Times(r.Estimate()) },
-	}).ParseFS(files, "pages/*.html")
-	if err != nil {
-		return p, fmt.Errorf("read the page templates: %w", err)
-	}
-	own, err := files.ReadFile("pages/serve.css")
-	if err != nil {
-		return p, fmt.Errorf("read the style sheet: %w", err)
-	}
-	if p.style, err = report.Style(); err != nil {
-		return p, err
-	}
-	p.style += string(own)
+	}).ParseFS(files, "pages/*.html"))
 	p.script, err = report.ServeScript()
 	return p, err
 }

@@ -141,7 +141,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /beside", s.page("beside.html", s.beside))
 	mux.HandleFunc("POST /notes/{run...}", s.keepNotes)
 	mux.HandleFunc("GET /serve.js", asset("text/javascript", s.pages.script))
-	mux.HandleFunc("GET /serve.css", asset("text/css", s.pages.style))
+	mux.HandleFunc("GET /serve.css", asset("text/css", report.Style+ownStyle))
 	return s.guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
