@@ -67,7 +67,7 @@ func (v view) costTable() table {
 	})
 	t.addVariants(shown)
 	row := func(title string, of func(variant string) cell) {
-		t.addMeasured([]cell{text(title)}, cells(shown, func(x lab.Variant) cell { return of(x.Name) }))
+		t.addMeasured(title, cells(shown, func(x lab.Variant) cell { return of(x.Name) }))
 	}
 	for _, role := range v.rolesAt(at) {
 		row("CPU: "+role, func(variant string) cell {

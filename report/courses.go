@@ -118,8 +118,9 @@ func (v view) courseTable(at string) table {
 		Columns: []column{textCol("variant"), textCol("trial"), numberCol("seconds"), numberCol("median"),
 			numberCol("p99"), numberCol("right answers"), numberCol("CPU (cores)"), numberCol("memory")}}
 	for _, c := range v.coursesAt(at) {
-		t.addCells(append([]cell{text(c.Variant), text(fmt.Sprint(c.Trial)), text(fmt.Sprint(len(c.End)))},
-			cells(Followed(), func(of FollowedQuantity) cell { return text(rangeOf(of.Values(c), of.Unit)) })...)...)
+		t.add(c.Variant, c.Trial, len(c.End), cells(Followed(), func(of FollowedQuantity) cell {
+			return text(rangeOf(of.Values(c), of.Unit))
+		}))
 	}
 	return t
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -115,18 +114,16 @@ func (v view) searchesTable() table {
 		Columns: []column{textCol("variant"), numberCol("block"), numberCol("loads"), numberCol("holds"),
 			numberCol("median"), numberCol("p99"), numberCol("longest"), numberCol("fails at"), proseCol("why")}}
 	for _, s := range v.Searches {
-		row := []cell{text(s.Variant), text(strconv.Itoa(s.Block)), text(strconv.Itoa(s.Loads))}
-		if s.Passed != nil {
-			row = append(row, text(ratePerSecond(s.Passed.Rate)), unlessNil(s.Passed.Median, seconds),
-				unlessNil(s.Passed.P99, seconds), unlessNil(s.Passed.Longest, seconds))
-		} else {
-			row = append(row, toned("none", toneWarn), none(), none(), none())
+		passed := []cell{toned("none", toneWarn), none(), none(), none()}
+		if p := s.Passed; p != nil {
+			passed = []cell{text(ratePerSecond(p.Rate)), unlessNil(p.Median, seconds), unlessNil(p.P99, seconds),
+				unlessNil(p.Longest, seconds)}
 		}
 		failsAt, why := none(), s.Reason
 		if s.Failed != nil {
 			failsAt, why = text(ratePerSecond(s.Failed.Rate)), strings.TrimSuffix(s.Failed.Why+"; "+s.Reason, "; ")
 		}
-		t.addCells(append(row, failsAt, text(why))...)
+		t.add(s.Variant, s.Block, s.Loads, passed, failsAt, why)
 	}
 	return t
 }
@@ -146,8 +143,8 @@ func (v view) curveTable(m lab.Metric) table {
 	})
 	t.addVariants(shown)
 	for _, l := range v.loads() {
-		t.addCells(append([]cell{text(l.point), text(ratePerSecond(l.rate))},
-			cells(shown, func(x lab.Variant) cell { return v.curveCell(m, x.Name, l.point) })...)...)
+		t.add(l.point, ratePerSecond(l.rate),
+			cells(shown, func(x lab.Variant) cell { return v.curveCell(m, x.Name, l.point) }))
 	}
 	return t
 }

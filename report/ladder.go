@@ -1,11 +1,6 @@
 package report
 
-import (
-	"fmt"
-
-	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/figure"
-)
+import "fmt"
 
 // ladderSection shows the variants in the order of the CPU time of an operation.
 func (v view) ladderSection() section {
@@ -33,19 +28,11 @@ func (v view) ladderTable() table {
 		Note: fmt.Sprintf("means per %s over all units; base: %s; %s", v.Operation, v.Baseline, v.sample())}
 	for _, r := range v.Ladder {
 		cpu, wall := seconds(r.CPU), seconds(r.Elapsed)
-		base, next := timesCell(r.ToBaseline), timesCell(r.ToNext)
+		base, next := unlessNil(r.ToBaseline, times), unlessNil(r.ToNext, times)
 		if r.Variant == v.Baseline {
 			base = toned("base", toneMuted)
 		}
 		t.add(r.Variant, cpu, wall, base, next, toned(r.Summary, toneMuted))
 	}
 	return t
-}
-
-// timesCell shows a ratio, or that there is none.
-func timesCell(r *lab.Ratio) cell {
-	if r == nil {
-		return none()
-	}
-	return text(figure.Times(r.Estimate()))
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,29 +10,12 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// layerTitle returns the name of a layer for readers.
-func layerTitle(layer lab.Layer) string {
-	switch layer {
-	case lab.LayerServer:
-		return "web server, framework"
-	case lab.LayerHTTP:
-		return "HTTP"
-	case lab.LayerJSON:
-		return "JSON, encodings"
-	case lab.LayerStore:
-		return "driver, embedded store"
-	case lab.LayerLibraries:
-		return "other libraries"
-	case lab.LayerRuntime:
-		return "runtime's own library"
-	case lab.LayerCollector:
-		return "garbage collector"
-	case lab.LayerCompiler:
-		return "JIT compiler"
-	case lab.LayerUnseen:
-		return "not profiled"
-	}
-	return string(layer)
+// layerTitles holds the names of layers for readers. The others are named as they are.
+var layerTitles = map[lab.Layer]string{
+	lab.LayerServer: "web server, framework", lab.LayerHTTP: "HTTP", lab.LayerJSON: "JSON, encodings",
+	lab.LayerStore: "driver, embedded store", lab.LayerLibraries: "other libraries",
+	lab.LayerRuntime: "runtime's own library", lab.LayerCollector: "garbage collector",
+	lab.LayerCompiler: "JIT compiler", lab.LayerUnseen: "not profiled",
 }
 
 // layersAt returns the profiled variants at a point.
@@ -55,15 +39,10 @@ func (v view) layersTable(at string) table {
 		t.Columns = append(t.Columns, numberCol(l.Variant))
 	}
 	row := func(title string, of func(lab.LayerShare) string) {
-		t.addMeasured([]cell{text(title)}, cells(shown, func(l lab.LayerShare) cell {
-			if value := of(l); value != "" {
-				return text(value)
-			}
-			return none()
-		}))
+		t.addMeasured(title, cells(shown, func(l lab.LayerShare) cell { return text(of(l)) }))
 	}
 	for _, layer := range lab.Layers() {
-		row(layerTitle(layer), func(l lab.LayerShare) string {
+		row(cmp.Or(layerTitles[layer], string(layer)), func(l lab.LayerShare) string {
 			own, has := find(l.Layers, func(t lab.LayerTime) bool { return t.Layer == layer })
 			if !has {
 				return ""

@@ -22,7 +22,6 @@ type line []field
 type field struct {
 	text string
 	tone tone
-	head bool
 }
 
 // layOut lays a table out in lines of at most width characters. A table that is too
@@ -108,16 +107,8 @@ func partLines(t table, columns []int, width int) []line {
 		widths[i] += more
 		rest -= more
 	}
-	header := make([]cell, len(t.Columns))
-	for i, c := range t.Columns {
-		header[i] = cell{Text: c.Name}
-	}
+	header := cells(t.Columns, func(c column) cell { return cell{c.Name, toneHead} })
 	lines := rowLines(t, header, columns, widths)
-	for _, l := range lines {
-		for i := range l {
-			l[i].head = true
-		}
-	}
 	for _, row := range t.Rows {
 		if len(columns) < len(t.Columns) && blank(row, columns[t.Keys:]) {
 			continue

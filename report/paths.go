@@ -57,11 +57,11 @@ func (v view) kindsTable(at string) table {
 	}
 	for _, x := range v.variants() {
 		for _, p := range v.paths(x.Name, at) {
-			row := []cell{text(x.Name), text(v.shareText(p.Share)), text(seconds(p.Seconds))}
-			t.addCells(append(row, cells(lab.SegmentKinds(), func(kind lab.SegmentKind) cell {
+			parts := cells(lab.SegmentKinds(), func(kind lab.SegmentKind) cell {
 				part, _ := find(p.Kinds, func(k lab.SegmentTime) bool { return k.Kind == kind })
 				return partCell(part.Seconds, p.Seconds)
-			})...)...)
+			})
+			t.add(x.Name, v.shareText(p.Share), seconds(p.Seconds), parts)
 		}
 	}
 	return t

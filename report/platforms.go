@@ -43,16 +43,16 @@ func (v view) platformCostTable() table {
 		}
 		took := func(s float64) cell { return unlessZero(s, seconds(s)) }
 		bytes := func(b float64) cell { return unlessZero(b, figure.Amount(b, "B")) }
-		row := []cell{text(p.Variant), text(p.Deployment), took(p.NothingSeconds), took(p.MadeSeconds),
-			took(p.ImagesSeconds), took(p.ReadySeconds), bytes(size),
-			unlessZero(p.MeanMemory, figure.Percent(p.CPUShare)), bytes(p.MeanMemory), bytes(p.PeakMemory)}
+		var lost []cell
 		if killed {
-			row = append(row, took(p.BackSeconds))
+			lost = append(lost, took(p.BackSeconds))
 		}
 		if noticed {
-			row = append(row, took(p.NoticedSeconds))
+			lost = append(lost, took(p.NoticedSeconds))
 		}
-		t.addCells(row...)
+		t.add(p.Variant, p.Deployment, took(p.NothingSeconds), took(p.MadeSeconds), took(p.ImagesSeconds),
+			took(p.ReadySeconds), bytes(size), unlessZero(p.MeanMemory, figure.Percent(p.CPUShare)),
+			bytes(p.MeanMemory), bytes(p.PeakMemory), lost)
 	}
 	return t
 }

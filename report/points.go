@@ -45,7 +45,7 @@ func (v view) averagesTable() table {
 			verdict = toned("yes", toneGood)
 		}
 		t.add(a.Variant+" / "+a.Baseline, a.Metric, len(a.Points), ratio(a.Arithmetic), ratio(a.Geometric),
-			ratio(a.Harmonic), ratio(a.OfSums), unlessNil(a.I2, figure.Percent), timesCell(a.Mean),
+			ratio(a.Harmonic), ratio(a.OfSums), unlessNil(a.I2, figure.Percent), unlessNil(a.Mean, times),
 			span(a.PredictionLow, a.PredictionHigh), verdict)
 	}
 	return t
@@ -63,7 +63,7 @@ func (v view) pairsTable() table {
 		t.Columns = append(t.Columns, numberCol(p.variant+" / "+p.baseline))
 	}
 	for _, point := range v.Points {
-		t.addMeasured([]cell{text(point.Name)}, cells(pairs, func(p pair) cell {
+		t.addMeasured(point.Name, cells(pairs, func(p pair) cell {
 			c, ok := v.comparisons[comparisonKey{figureKey{m.Name, p.variant, point.Name}, p.baseline}]
 			return ratioCell(c, ok)
 		}))

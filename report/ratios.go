@@ -55,7 +55,8 @@ func (v view) byPoint(
 	})
 	t.addVariants(kept)
 	for _, p := range v.Points {
-		t.addMeasured([]cell{text(p.Name), toned(v.levels(p), toneMuted)}, cells(kept, func(x lab.Variant) cell {
+		head := []cell{text(p.Name), toned(v.levels(p), toneMuted)}
+		t.addMeasured(head, cells(kept, func(x lab.Variant) cell {
 			if c, ok := figureAt(x.Name, p.Name); ok {
 				return c
 			}

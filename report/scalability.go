@@ -47,19 +47,16 @@ func (v view) scalingTable() table {
 			numberCol("blocks"), numberCol("throughput of one"), numberCol("contention"), numberCol("coherency"),
 			numberCol("peak at"), proseCol("refused")}}
 	for _, f := range v.ScalingFits {
-		row := []cell{text(f.Factor), text(scaledBy(f)), text(f.From()), text(fmt.Sprint(len(f.X))),
-			text(fmt.Sprint(f.Blocks))}
-		if f.Refused != "" {
-			t.addCells(append(row, none(), none(), none(), none(), toned(f.Refused, toneWarn))...)
-			continue
+		law := []cell{none(), none(), none(), none(), toned(f.Refused, toneWarn)}
+		if f.Refused == "" {
+			peak := "none up to " + plainNumber(f.Curve[len(f.Curve)-1].Level)
+			if f.Peak != nil {
+				peak = peakOf(*f.Peak)
+			}
+			law = []cell{text(figure.Quantity(*f.Lambda, f.Unit)), text(figure.Quantity(f.Sigma.Times(100), "%")),
+				text(figure.Quantity(f.Kappa.Times(100), "%")), text(peak), none()}
 		}
-		peak := text("none up to " + plainNumber(f.Curve[len(f.Curve)-1].Level))
-		if f.Peak != nil {
-			peak = text(peakOf(*f.Peak))
-		}
-		t.addCells(append(row, text(figure.Quantity(*f.Lambda, f.Unit)),
-			text(figure.Quantity(f.Sigma.Times(100), "%")), text(figure.Quantity(f.Kappa.Times(100), "%")), peak,
-			none())...)
+		t.add(f.Factor, scaledBy(f), f.From(), len(f.X), f.Blocks, law)
 	}
 	return t
 }

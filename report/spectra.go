@@ -77,12 +77,12 @@ func (v view) spectrumTable(quantity, point string) table {
 		if !ok {
 			continue
 		}
-		t.addCells(append([]cell{text(x.Name)}, cells(ShownShares(), func(share float64) cell {
+		t.add(x.Name, cells(ShownShares(), func(share float64) cell {
 			if q, has := find(s.Median, func(q lab.Quantile) bool { return q.Share == share }); has {
 				return text(seconds(q.Value))
 			}
 			return text(absent)
-		})...)...)
+		}))
 	}
 	return t
 }

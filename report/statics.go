@@ -30,23 +30,13 @@ func (v view) staticsTable() table {
 			numberCol("queues"), numberCol("configuration lines"), numberCol("images"), numberCol("image size"),
 			numberCol("lines of code"), numberCol("added"), numberCol("saved")}}
 	for _, s := range v.statics(at) {
-		size := none()
-		if s.ImageBytes != nil {
-			size = text(figure.Amount(float64(*s.ImageBytes), "B"))
-		}
+		size := unlessNil(s.ImageBytes, func(n int64) string { return figure.Amount(float64(n), "B") })
+		count := func(n *int) cell { return unlessNil(n, strconv.Itoa) }
 		t.add(s.Variant, s.Units, count(s.Processes), count(s.Tables), count(s.Queues),
 			count(s.ConfigurationLines), count(s.Images), size, count(s.CodeLines), count(s.CodeAdded),
 			count(s.CodeSaved))
 	}
 	return t
-}
-
-// count returns a cell with a number of things, absent if n is nil.
-func count(n *int) cell {
-	if n == nil {
-		return none()
-	}
-	return text(strconv.Itoa(*n))
 }
 
 // unknownStaticsTable shows the static costs that are unknown, with the reasons.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,6 +21,7 @@ const (
 	toneBad   tone = "bad"
 	toneWarn  tone = "warn"
 	toneMuted tone = "muted"
+	toneHead  tone = "head" // of the names of columns, on the terminal
 )
 
 // toneOf returns the tone of a verdict on a comparison, a claim or an audit.
@@ -71,9 +71,13 @@ func proseCol(name string) column { return column{Name: clean(name), Flexible: t
 // text returns a cell without a tone.
 func text(s string) cell { return toned(s, toneNone) }
 
-// toned returns a cell with a tone. Every cell is cleaned here, once.
+// toned returns a cell with a tone, or that of an absent value if the text is empty. Every cell is cleaned
+// here, once.
 func toned(s string, t tone) cell {
-	return cell{cmp.Or(clean(s), absent), t}
+	if s = clean(s); s == "" {
+		return none()
+	}
+	return cell{s, t}
 }
 
 // unlessZero returns a cell with the text shown, or that of an absent value if value is 0.
@@ -85,7 +89,7 @@ func unlessZero(value float64, shown string) cell {
 }
 
 // unlessNil returns a cell with the formatted value, or that of an absent value if value is nil.
-func unlessNil(value *float64, write func(float64) string) cell {
+func unlessNil[T any](value *T, write func(T) string) cell {
 	if value == nil {
 		return none()
 	}
@@ -93,10 +97,13 @@ func unlessNil(value *float64, write func(float64) string) cell {
 }
 
 // none returns the cell of an absent value.
-func none() cell { return toned(absent, toneMuted) }
+func none() cell { return cell{absent, toneMuted} }
 
 // seconds formats a time in a readable unit: "3.2 ms".
 func seconds(value float64) string { return figure.Amount(value, "s") }
+
+// times formats a ratio with its interval.
+func times(r lab.Ratio) string { return figure.Times(r.Estimate()) }
 
 // addVariants appends a column of numbers for each variant.
 func (t *table) addVariants(variants []lab.Variant) {
@@ -105,23 +112,27 @@ func (t *table) addVariants(variants []lab.Variant) {
 	}
 }
 
-// add appends a row. A value that is not a cell becomes one without a tone.
+// add appends a row of cells, lists of cells, and other values, which become cells without a tone.
 func (t *table) add(values ...any) {
-	t.addCells(cells(values, func(value any) cell {
-		if c, is := value.(cell); is {
-			return c
+	var row []cell
+	for _, value := range values {
+		switch value := value.(type) {
+		case cell:
+			row = append(row, value)
+		case []cell:
+			row = append(row, value...)
+		default:
+			row = append(row, text(fmt.Sprint(value)))
 		}
-		return text(fmt.Sprint(value))
-	})...)
+	}
+	t.Rows = append(t.Rows, row)
 }
 
-// addCells appends a row.
-func (t *table) addCells(cells ...cell) { t.Rows = append(t.Rows, cells) }
-
-// addMeasured appends a row of the first and the other cells, unless all others are absent.
-func (t *table) addMeasured(first []cell, others []cell) {
-	if slices.ContainsFunc(others, func(c cell) bool { return c.Text != absent }) {
-		t.addCells(slices.Concat(first, others)...)
+// addMeasured appends a row of the first value, as add does, and the measured cells, unless all of these are
+// absent.
+func (t *table) addMeasured(first any, measured []cell) {
+	if slices.ContainsFunc(measured, func(c cell) bool { return c.Text != absent }) {
+		t.add(first, measured)
 	}
 }
 
@@ -136,7 +147,7 @@ func transposed(t table) table {
 		out.Columns = append(out.Columns, numberCol(row[0].Text))
 	}
 	for i, c := range t.Columns[1:] {
-		out.addMeasured([]cell{text(c.Name)}, cells(t.Rows, func(old []cell) cell { return old[i+1] }))
+		out.addMeasured(c.Name, cells(t.Rows, func(old []cell) cell { return old[i+1] }))
 	}
 	return out
 }

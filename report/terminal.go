@@ -102,7 +102,7 @@ func (p *printer) paint(s, code string) string {
 
 // code returns the colour code of a tone.
 func (t tone) code() string {
-	return map[tone]string{toneGood: "32", toneBad: "31", toneWarn: "33", toneMuted: faint}[t]
+	return map[tone]string{toneGood: "32", toneBad: "31", toneWarn: "33", toneMuted: faint, toneHead: "4"}[t]
 }
 
 // println writes one line without trailing spaces.
@@ -191,11 +191,7 @@ func (p *printer) table(t table) {
 	for _, l := range layOut(t, pageWidth-columnGap) {
 		out := ""
 		for _, f := range l {
-			code := f.tone.code()
-			if f.head {
-				code = "4"
-			}
-			out += gap + p.padded(f.text, code)
+			out += gap + p.padded(f.text, f.tone.code())
 		}
 		p.println(out)
 	}

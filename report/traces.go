@@ -29,18 +29,16 @@ func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 // traceAnswer returns sentences on the change of the time of an operation, and on the service with the
 // largest change.
 func traceAnswer(c lab.TraceContrast) string {
-	times := func(verb string) string {
-		return fmt.Sprintf("An operation %s: %s became %s, which is %s.", verb, seconds(c.Seconds.Before),
-			seconds(c.Seconds.After), figure.Times(c.Ratio.Estimate()))
+	takes := "may take as long as before"
+	switch {
+	case c.Seconds.Low > 0:
+		takes = "takes longer"
+	case c.Seconds.High < 0:
+		takes = "takes less time"
 	}
-	if !decided(c.Seconds) {
-		return times("may take as long as before")
-	}
-	answer := times("takes longer")
-	if c.Seconds.Difference < 0 {
-		answer = times("takes less time")
-	}
-	if len(c.Services) > 0 && decided(c.Services[0].Path) { // the largest change first
+	answer := fmt.Sprintf("An operation %s: %s became %s, which is %s.", takes, seconds(c.Seconds.Before),
+		seconds(c.Seconds.After), times(c.Ratio))
+	if decided(c.Seconds) && len(c.Services) > 0 && decided(c.Services[0].Path) { // the largest change first
 		answer += fmt.Sprintf(" The largest change is in %s: %s on the critical path.",
 			clean(c.Services[0].Service), changed(c.Services[0].Path, "s"))
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,13 +60,16 @@ func (v view) noiseTable() table {
 			"the margin is what that bias reaches",
 		Columns: []column{textCol("metric"), numberCol("twin / original"), numberCol("blocks"),
 			numberCol("widest margin")}}
-	for _, name := range v.noiseMetrics() {
-		r := v.NoiseFloor[name]
-		twin := figure.Times(r.Estimate())
+	for _, m := range v.Metrics {
+		r, has := v.NoiseFloor[m.Name]
+		if !has {
+			continue
+		}
+		twin := times(r)
 		if figure.IsWide(r.Estimate()) {
 			twin = figure.Times(figure.Alone(r.Ratio)) + " (too few blocks)"
 		}
-		t.add(figure.Spaced(name), twin, r.N, stats.Reach(v.margin(name)))
+		t.add(figure.Spaced(m.Name), twin, r.N, stats.Reach(v.Margins[m.Name]))
 	}
 	return t
 }
@@ -83,11 +85,8 @@ func (v view) steadinessTable() table {
 		if s.Steady {
 			continue
 		}
-		halves := absent
-		if s.Halves != nil {
-			halves = figure.Times(s.Halves.Estimate())
-		}
-		t.add(s.Variant, s.Point.Name, s.Quantity, toned(s.Words, toneWarn), halves, countsByKind(s.Courses))
+		t.add(s.Variant, s.Point.Name, s.Quantity, toned(s.Words, toneWarn), unlessNil(s.Halves, times),
+			countsByKind(s.Courses))
 	}
 	return t
 }
@@ -118,20 +117,6 @@ func countsByKind[N int | int64](counts map[string]N) string {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// noiseMetrics returns the metrics with a noise floor, in the order of the study.
-func (v view) noiseMetrics() []string {
-	order := func(name string) int {
-		i := slices.IndexFunc(v.Metrics, func(m lab.Metric) bool { return m.Name == name })
-		if i < 0 {
-			return len(v.Metrics)
-		}
-		return i
-	}
-	return slices.SortedFunc(maps.Keys(v.NoiseFloor), func(a, b string) int {
-		return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(a, b))
-	})
 }
 
 // invalidTable lists the attempts that did not count and why.

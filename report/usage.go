@@ -58,12 +58,13 @@ func (v view) usageTable(at string) table {
 			c.Tone = cmp.Or(c.Tone, tone)
 			return c
 		}
-		cells := []cell{text(u.Variant), toned(unit, tone), shown(u.CPUPerOperation, seconds(u.CPUPerOperation)),
-			shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, figure.Amount(u.PeakMemory, "B"))}
+		var traffic []cell
 		if network {
-			cells = append(cells, shown(u.NetworkPerOperation, figure.Amount(u.NetworkPerOperation, "B")))
+			traffic = []cell{shown(u.NetworkPerOperation, figure.Amount(u.NetworkPerOperation, "B"))}
 		}
-		t.addCells(cells...)
+		t.add(u.Variant, toned(unit, tone), shown(u.CPUPerOperation, seconds(u.CPUPerOperation)),
+			shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, figure.Amount(u.PeakMemory, "B")),
+			traffic)
 	}
 	for _, x := range v.variants() {
 		for _, u := range v.usages(x.Name, at) {

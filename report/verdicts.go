@@ -37,7 +37,7 @@ func (v view) matrixTable(all bool) table {
 		t.Columns = append(t.Columns, numberCol(v.matrixHead(m, at)))
 	}
 	for _, x := range v.challengers() {
-		t.addMeasured([]cell{text(x.Name)}, cells(metrics, func(m lab.Metric) cell {
+		t.addMeasured(x.Name, cells(metrics, func(m lab.Metric) cell {
 			point, _ := v.comparedAt(m.Name, at)
 			return ratioCell(v.ratio(m.Name, x.Name, point))
 		}))
@@ -90,7 +90,7 @@ func ratioCell(c lab.Comparison, compared bool) cell {
 
 // judgedCell shows a ratio with its verdict. Only decided differences are coloured.
 func judgedCell(r lab.Ratio, verdict lab.ComparisonVerdict) cell {
-	switch ratio := figure.Times(r.Estimate()); verdict {
+	switch ratio := times(r); verdict {
 	case lab.Equivalent:
 		return toned("~ "+ratio, toneMuted)
 	case lab.Undecided:

@@ -109,15 +109,6 @@ func (v view) ratio(metric, variant, point string) (lab.Comparison, bool) {
 	return c, ok
 }
 
-// margin returns the smallest difference of a metric that counts: the study's
-// margin, or the bias if that is larger.
-func (v view) margin(metric string) float64 {
-	if margin, ok := v.Margins[metric]; ok {
-		return margin
-	}
-	return v.Margin
-}
-
 // cells returns a cell for each item.
 func cells[T any](items []T, of func(T) cell) []cell {
 	all := make([]cell, len(items))

@@ -36,7 +36,7 @@ func (v view) stepsTable(all bool) table {
 		t.Columns = append(t.Columns, numberCol(waterfallHead(w, shown)))
 	}
 	row := func(name string, of func(lab.Waterfall) cell) {
-		t.addCells(append([]cell{text(name)}, cells(shown, of)...)...)
+		t.add(name, cells(shown, of))
 	}
 	for i, s := range first.Steps {
 		row(s.Label(), func(w lab.Waterfall) cell { return judgedCell(w.Steps[i].Ratio, w.Steps[i].Verdict) })
@@ -163,12 +163,12 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 		if s.Name != "" {
 			name, change = s.Name, s.Turned()
 		}
-		t.add(name, change, figure.Times(s.Ratio.Estimate()), toned(string(s.Verdict), toneOf(s.Verdict)),
+		t.add(name, change, times(s.Ratio), toned(string(s.Verdict), toneOf(s.Verdict)),
 			figure.Times(figure.Alone(product)))
 	}
 	if len(w.Steps) > 0 {
-		t.add("whole way", w.From+" -> "+w.To, figure.Times(w.Whole.Estimate()),
-			toned(string(w.Verdict), toneOf(w.Verdict)), figure.Times(figure.Alone(product)))
+		t.add("whole way", w.From+" -> "+w.To, times(w.Whole), toned(string(w.Verdict), toneOf(w.Verdict)),
+			figure.Times(figure.Alone(product)))
 	}
 	return t
 }
@@ -186,8 +186,8 @@ func (v view) interactionTable() table {
 			if i.Matters {
 				matters = toned("yes", toneWarn)
 			}
-			t.add(waterfallHead(w, v.Waterfalls), cmp.Or(i.Plain, i.Knob), figure.Times(i.First.Estimate()),
-				figure.Times(i.Second.Estimate()), figure.Times(i.OfRatios.Estimate()), matters, i.Words)
+			t.add(waterfallHead(w, v.Waterfalls), cmp.Or(i.Plain, i.Knob), times(i.First), times(i.Second),
+				times(i.OfRatios), matters, i.Words)
 		}
 	}
 	return t
