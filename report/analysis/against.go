@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -156,7 +157,9 @@ func changesToBaseline(
 			continue
 		default:
 			judgeZeros(&c, m, was.Values, is.Values, a.Confidence)
-			withholdZerosWithin(&c, traitsOf(m).follows, a)
+			_, short, full := unsteadiness(traitsOf(m).follows, p.Name, runVariant{variant, a, variant},
+				runVariant{a.Baseline, a, a.Baseline})
+			withholdZeros(&c, short, full)
 		}
 		changes = append(changes, c)
 	}
@@ -231,8 +234,7 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 		judgeZeros(&c, m, before.Values, after.Values, a.Confidence)
 		return c
 	}
-	c.Ratio.Ratio = ratio.Value
-	c.Low, c.High = bounds(ratio.Low, ratio.High)
+	c.Ratio = ratioOf(ratio.Estimate, ratio.N)
 	verdict := stats.Judge(ratio.Estimate, stats.Gates{Margin: a.Margin}, traitsOf(m).wording)
 	c.Verdict, c.Words = onVariant(m, verdict.Kind), verdict.Words
 	return c
@@ -260,78 +262,53 @@ func judgeZeros(c *lab.Change, m lab.Metric, before, after []float64, confidence
 	}
 }
 
-// withholdChange weakens or withholds a verdict that depends on the length of the trials.
+// withholdChange weakens or withholds a verdict that depends on the length of the trials: because either run
+// is not steady, or because the loads of one run were longer.
 func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 	follows := traitsOf(m).follows
+	factor, short, full := unsteadiness(follows, c.Point, runVariant{"the earlier run", before, c.Variant},
+		runVariant{"the later run", after, c.Variant})
+	other := otherLength(*c, before, after)
 	if c.Low == nil || c.High == nil {
-		withholdZeros(c, follows, before, after)
+		// In every metric: a longer load has more operations, of which one may fail.
+		withholdZeros(c, cmp.Or(other, short), cmp.Or(other, full))
 		return
 	}
-	if follows == "" {
-		return
+	// A longer load may explain the whole change.
+	if whole := max(*c.High, 1 / *c.Low); follows != "" && other != "" && c.Verdict.Differs() && whole > factor {
+		factor, short, full = whole, other, other
 	}
-	var short string
-	c.Instability, short, c.Unsteady = lengthError(*c, follows, before, after)
-	if c.Unsteady == "" {
-		return
+	if c.Instability, c.Unsteady = factor, full; full != "" {
+		c.Verdict, c.Words = weaken(c.Verdict, c.Words, *c.Low, *c.High, 1+after.Margin, factor, short)
 	}
-	c.Verdict, c.Words = weaken(c.Verdict, c.Words, *c.Low, *c.High, 1+after.Margin, c.Instability, short)
 }
 
-// withholdZeros withholds a verdict on a change from 0 or to 0 if the loads of the runs had different
-// lengths, in every metric: a longer load has more operations, of which one may fail. It also does so if
-// what the metric follows was not steady.
-func withholdZeros(c *lab.Change, follows string, before, after lab.Analysis) {
-	if !c.Verdict.Differs() {
-		return
-	}
-	short := otherLength(*c, before, after)
-	full := short
-	if short == "" && follows != "" {
-		_, short, full = swings(*c, follows, before, after)
-	}
-	if short != "" {
+// withholdZeros withholds a verdict on a change from 0 or to 0 if there is a reason, given in short and in
+// full.
+func withholdZeros(c *lab.Change, short, full string) {
+	if short != "" && c.Verdict.Differs() {
 		c.Verdict, c.Words, c.Unsteady = lab.Undecided, withheldVerdict+short, full
 	}
 }
 
-// withholdZerosWithin withholds a verdict on a change from 0 or to 0 within a run if what the metric follows
-// was not steady in the variant or the baseline.
-func withholdZerosWithin(c *lab.Change, follows string, run lab.Analysis) {
-	if follows == "" || !c.Verdict.Differs() {
-		return
-	}
-	for _, name := range []string{c.Variant, run.Baseline} {
-		for _, s := range followedBy(run, name, c.Point, follows) {
-			if !s.Steady {
-				short := name + " is not steady"
-				c.Verdict, c.Words, c.Unsteady = lab.Undecided, withheldVerdict+short, short+": "+s.Words
-			}
-		}
-	}
+// runVariant is a variant in a run, and its name in a sentence.
+type runVariant struct {
+	name    string
+	run     lab.Analysis
+	variant string
 }
 
-// lengthError returns the factor by which the length of the trials could distort a change, and the reason, in
-// short and in full. The factor is the largest change within the trials of either run, or the whole change
-// if that is larger and the loads of one run were longer. It is 0 if neither is so.
-func lengthError(
-	c lab.Change, follows string, before, after lab.Analysis,
-) (factor float64, short, full string) {
-	factor, short, full = swings(c, follows, before, after)
-	whole := max(*c.High, 1 / *c.Low)
-	if other := otherLength(c, before, after); other != "" && c.Verdict.Differs() && whole > factor {
-		return whole, other, other
+// unsteadiness returns the largest change within the trials of some variants at a point, as a factor, in the
+// quantity that a metric follows. It also describes the change, in short and in full. Without a change the
+// factor is 0.
+func unsteadiness(follows, point string, all ...runVariant) (factor float64, short, full string) {
+	if follows == "" {
+		return 0, "", ""
 	}
-	return factor, short, full
-}
-
-// swings returns the largest change within the trials of either run, as a factor, and a description of it, in
-// short and in full. The factor is 0 if both runs are steady.
-func swings(c lab.Change, follows string, before, after lab.Analysis) (factor float64, short, full string) {
-	for i, run := range []lab.Analysis{before, after} {
-		for _, s := range followedBy(run, c.Variant, c.Point, follows) {
+	for _, p := range all {
+		for _, s := range followedBy(p.run, p.variant, point, follows) {
 			if !s.Steady && s.Factor > factor {
-				factor, short = s.Factor, "the "+[]string{"earlier", "later"}[i]+" run is not steady"
+				factor, short = s.Factor, p.name+" is not steady"
 				full = short + ": " + s.Words
 			}
 		}

@@ -119,6 +119,13 @@ func number(value float64) *float64 {
 	return &value
 }
 
+// ratioOf returns an estimate over n blocks in the form of the document.
+func ratioOf(e stats.Estimate, n int) lab.Ratio {
+	r := lab.Ratio{Ratio: e.Value, N: n}
+	r.Low, r.High = bounds(e.Low, e.High)
+	return r
+}
+
 // bounds returns both ends of an interval, or nil for both if one is not finite: half
 // an interval could be taken for a whole one.
 func bounds(low, high float64) (*float64, *float64) {

@@ -128,9 +128,7 @@ func ratioByBlock(over, under lab.Result, confidence float64) *lab.Ratio {
 	if err != nil { // one block has no interval
 		return &lab.Ratio{Ratio: up[0] / down[0], N: len(up)}
 	}
-	r := &lab.Ratio{Ratio: ratio.Value, N: len(up)}
-	r.Low, r.High = bounds(ratio.Low, ratio.High)
-	return r
+	return new(ratioOf(ratio.Estimate, len(up)))
 }
 
 // drawnVariants returns an analysis with the spectra and courses of two variants at one point.

@@ -289,12 +289,12 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 		for i := range values {
 			values[i] *= c.offAt(point)
 		}
-		mean, low, high := e.level(values, e.confidence(e.design.Confidence, len(values)))
+		mean, low, high := levelOfClaim(values, e.confidence(e.design.Confidence, len(values)))
 		if mean > highest {
 			highest = mean
 			j.Measured, j.Low, j.High = number(mean), low, high
 		}
-		_, strictLow, strictHigh := e.level(values, e.strict(len(c.points), len(values)))
+		_, strictLow, strictHigh := levelOfClaim(values, e.strict(len(c.points), len(values)))
 		verdict, _ := inRange(c, low, high, "")
 		strict, _ := inRange(c, strictLow, strictHigh, "")
 		level := lab.Estimate{Value: mean, Low: low, High: high}
@@ -311,17 +311,12 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 	t.conclude(j, c.Metric+" of "+c.Variant, claimedRange(c.Low, c.High), len(c.points))
 }
 
-// level returns the mean of trials with its t interval, nil for fewer than two. The interval ends at 0 if no
-// value is negative.
-func (e *experiment) level(values []float64, confidence float64) (mean float64, low, high *float64) {
-	mean = stats.Mean(values)
-	interval, err := stats.MeanInterval(values, confidence)
-	if err != nil {
-		return mean, nil, nil
+// levelOfClaim returns the mean of trials with its t interval, nil for fewer than two. The interval ends at 0
+// if no value is negative.
+func levelOfClaim(values []float64, confidence float64) (mean float64, low, high *float64) {
+	low, high = meanBounds(values, confidence)
+	if low != nil && slices.Min(values) >= 0 {
+		low = new(max(*low, 0))
 	}
-	if slices.Min(values) >= 0 {
-		interval.Low = max(interval.Low, 0)
-	}
-	low, high = bounds(interval.Low, interval.High)
-	return mean, low, high
+	return stats.Mean(values), low, high
 }

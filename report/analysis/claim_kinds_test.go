@@ -122,11 +122,10 @@ func TestAClaimedRangeMayEndAtZero(t *testing.T) {
 
 // TestIntervalsOfMeansEndAtZero if no value is negative.
 func TestIntervalsOfMeansEndAtZero(t *testing.T) {
-	e := newExperiment(measuredKiosk(nil, nil))
-	if _, low, high := e.level([]float64{0, 0.2, 0, 0.1}, 0.95); *low != 0 || *high < 0.1 {
+	if _, low, high := levelOfClaim([]float64{0, 0.2, 0, 0.1}, 0.95); *low != 0 || *high < 0.1 {
 		t.Errorf("[%g, %g], want an interval from 0", *low, *high)
 	}
-	if _, low, _ := e.level([]float64{-1, 2}, 0.95); *low >= -1 {
+	if _, low, _ := levelOfClaim([]float64{-1, 2}, 0.95); *low >= -1 {
 		t.Errorf("low %g, want it below the least value", *low)
 	}
 }

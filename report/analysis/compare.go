@@ -31,18 +31,14 @@ func (c contrast) known() bool { return c.decided || c.n() > 0 }
 
 // estimate returns the ratio in the form of the document.
 func (c contrast) estimate() lab.Ratio {
-	r := lab.Ratio{Ratio: c.value, N: c.n()}
-	if c.decided {
-		r.Low, r.High = bounds(c.ratio.Low, c.ratio.High)
+	if !c.decided {
+		return lab.Ratio{Ratio: c.value, N: c.n()}
 	}
-	return r
+	return ratioOf(c.ratio.Estimate, c.n())
 }
 
 // text returns the ratio with its interval: "3.68x [3.52, 3.85]".
-func (c contrast) text() string {
-	r := c.estimate()
-	return figure.Times(r.Estimate())
-}
+func (c contrast) text() string { return times(c.estimate()) }
 
 // scaled returns the contrast with its ratio multiplied by a factor.
 func (c contrast) scaled(factor float64) contrast {
@@ -261,9 +257,7 @@ func (e *experiment) ratioOfMeans(c contrast) *lab.Ratio {
 	case err != nil:
 		return nil
 	}
-	r := &lab.Ratio{Ratio: estimate.Value, N: c.n()}
-	r.Low, r.High = bounds(estimate.Low, estimate.High)
-	return r
+	return new(ratioOf(estimate, c.n()))
 }
 
 // adjust adds Holm's p-values and intervals to a family of comparisons, and a remark to those that are not

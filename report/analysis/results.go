@@ -45,7 +45,12 @@ func (e *experiment) result(metric lab.Metric, variant string, point lab.Point, 
 
 // meanInterval returns the t interval of a mean, nil for fewer than two values.
 func (e *experiment) meanInterval(values []float64) (low, high *float64) {
-	interval, err := stats.MeanInterval(values, e.confidence(e.design.Confidence, len(values)))
+	return meanBounds(values, e.confidence(e.design.Confidence, len(values)))
+}
+
+// meanBounds returns the t interval of a mean at a confidence level, nil for fewer than two values.
+func meanBounds(values []float64, confidence float64) (low, high *float64) {
+	interval, err := stats.MeanInterval(values, confidence)
 	if err != nil {
 		return nil, nil
 	}
@@ -94,8 +99,7 @@ func (e *experiment) rungRatio(point, variant, against string) *lab.Ratio {
 	if !c.known() {
 		return nil
 	}
-	r := c.estimate()
-	return &r
+	return new(c.estimate())
 }
 
 // fullestPoint returns the first point at which most variants ran.
@@ -189,9 +193,7 @@ func (e *experiment) addHeterogeneity(out *lab.Average, logRatios [][]float64, b
 	}
 	out.Q, out.P, out.I2 = number(combined.Q), number(combined.P), number(combined.I2)
 	out.Homogeneous = combined.I2 <= mostI2
-	mean := lab.Ratio{Ratio: combined.Mean.Value, N: blocks}
-	mean.Low, mean.High = bounds(combined.Mean.Low, combined.Mean.High)
-	out.Mean = &mean
+	out.Mean = new(ratioOf(combined.Mean, blocks))
 	if combined.Prediction != nil {
 		out.PredictionLow, out.PredictionHigh = bounds(combined.Prediction.Low, combined.Prediction.High)
 	}

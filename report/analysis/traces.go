@@ -134,8 +134,7 @@ func (by sampling) contrast(before, after lab.TraceSet) (c lab.TraceContrast, er
 	if err != nil {
 		return c, err
 	}
-	c.Ratio = lab.Ratio{Ratio: ratio.Value, N: ratio.N}
-	c.Ratio.Low, c.Ratio.High = bounds(ratio.Low, ratio.High)
+	c.Ratio = ratioOf(ratio.Estimate, ratio.N)
 	c.Seconds = by.change(was.seconds, is.seconds)
 	c.Parts, c.Services = by.parts(was, is), by.parts(was.byService(), is.byService())
 	return c, nil
