@@ -3,8 +3,8 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,34 +74,23 @@ func (e *experiment) throughput(p lab.Point) string {
 // scaledUnit returns the unit that has more replicas or processors in a variant than in base, if nothing else
 // differs, else "".
 func scaledUnit(base, v lab.Variant) string {
-	same := v.Architecture == base.Architecture && v.Deployment == base.Deployment &&
-		maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Nodes, base.Nodes) && maps.Equal(v.Hosts, base.Hosts) &&
-		maps.Equal(v.Autoscale, base.Autoscale) && v.Network == base.Network &&
-		reflect.DeepEqual(v.External, base.External)
-	if !same || v.Name == base.Name {
+	if v.Name == base.Name || !alikeUnscaled(base, v) {
 		return ""
 	}
 	var more []string
-	replicated := slices.Concat(slices.Collect(maps.Keys(base.Replicas)), slices.Collect(maps.Keys(v.Replicas)))
-	for _, name := range replicated {
-		switch now, before := max(1, v.Replicas[name]), max(1, base.Replicas[name]); {
-		case now < before:
-			return ""
-		case now > before:
-			more = appendNew(more, name)
-		}
-	}
-	limited := slices.Concat(slices.Collect(maps.Keys(base.Limits)), slices.Collect(maps.Keys(v.Limits)))
-	for _, name := range limited {
-		now, before := v.LimitsOf(name), base.LimitsOf(name)
-		switch {
-		case now == before:
-		case now.Memory != before.Memory || now.CPU < before.CPU || name == lab.AllUnits:
-			return ""
-		case before.CPU == 0: // it had no limit
-			return ""
-		case !slices.Contains(more, name):
-			more = append(more, name)
+	for _, units := range []iter.Seq[string]{maps.Keys(base.Replicas), maps.Keys(v.Replicas),
+		maps.Keys(base.Limits), maps.Keys(v.Limits)} {
+		for unit := range units {
+			now, before := v.LimitsOf(unit), base.LimitsOf(unit)
+			change := max(1, v.Replicas[unit]) - max(1, base.Replicas[unit])
+			switch {
+			case change == 0 && now == before:
+			case change < 0, now.Memory != before.Memory, now.CPU < before.CPU,
+				now != before && (unit == lab.AllUnits || before.CPU == 0): // it had no limit
+				return ""
+			default:
+				more = appendNew(more, unit)
+			}
 		}
 	}
 	if len(more) != 1 {

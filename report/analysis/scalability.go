@@ -150,16 +150,21 @@ func (e *experiment) rowsAlong(unit string, variants []lab.Variant) (all []row) 
 
 // differInReplicas reports whether two variants differ at most in the number of replicas of a unit.
 func differInReplicas(unit string, a, b lab.Variant) bool {
-	others := func(v lab.Variant) lab.Variant {
+	others := func(v lab.Variant) map[string]int {
 		replicas := maps.Clone(v.Replicas)
 		maps.DeleteFunc(replicas, func(name string, n int) bool { return name == unit || n == 1 })
-		v.Name, v.Summary, v.Points, v.Replicas = "", "", nil, nil
-		if len(replicas) > 0 {
-			v.Replicas = replicas
-		}
+		return replicas
+	}
+	return alikeUnscaled(a, b) && maps.Equal(a.Limits, b.Limits) && maps.Equal(others(a), others(b))
+}
+
+// alikeUnscaled reports whether two variants differ at most in their names, points, replicas and limits.
+func alikeUnscaled(a, b lab.Variant) bool {
+	bare := func(v lab.Variant) lab.Variant {
+		v.Name, v.Summary, v.Points, v.Replicas, v.Limits = "", "", nil, nil, nil
 		return v
 	}
-	return reflect.DeepEqual(others(a), others(b))
+	return reflect.DeepEqual(bare(a), bare(b))
 }
 
 // differOnlyIn reports whether two points differ at most in the level of a factor.
