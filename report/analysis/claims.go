@@ -80,15 +80,20 @@ func (c claim) variants() []string {
 	return []string{c.Variant}
 }
 
+// metrics returns the metrics that are measured of its variants.
+func (c claim) metrics() []string {
+	if c.test.Against {
+		return []string{c.Metric, c.AgainstMetric}
+	}
+	return []string{c.Metric}
+}
+
 // pair returns the two variants that the claim compares.
 func (c claim) pair() pair { return pair{c.Variant, c.Against} }
 
 // untestable returns the reason why a claim cannot be tested here, or "". It sets the points of the claim.
 func (e *experiment) untestable(c *claim) string {
-	variants, metrics := c.variants(), []string{c.Metric}
-	if c.test.Against {
-		metrics = append(metrics, c.AgainstMetric)
-	}
+	variants, metrics := c.variants(), c.metrics()
 	for i, name := range variants {
 		if _, known := e.metric(metrics[i]); !known {
 			return fmt.Sprintf("there is no metric %q", metrics[i])
@@ -261,12 +266,6 @@ func (e *experiment) blockExponents(c claim, value func(point string, block int)
 // withholdClaim withholds a verdict that depends on the length of warm-up and trials: one that changes if the
 // measured values are multiplied or divided by the change within trials.
 func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Judgement, claim)) {
-	metrics := []lab.Metric{}
-	for _, name := range []string{c.Metric, c.AgainstMetric} {
-		if m, known := e.metric(name); known && (name == c.Metric || c.test.Against) {
-			metrics = append(metrics, m)
-		}
-	}
 	p := c.pair()
 	if !c.test.Against {
 		p.against = p.variant
@@ -277,7 +276,8 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 		if c.test.Against {
 			ratio = e.contrastOf(c.Metric, c.AgainstMetric, point, p)
 		}
-		for _, m := range metrics {
+		for _, name := range c.metrics() {
+			m, _ := e.metric(name)
 			factor, brief, full := e.disturbance(m, point, p, ratio)
 			if full == "" || factor <= up[point] {
 				continue

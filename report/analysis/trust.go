@@ -211,38 +211,41 @@ func (e *experiment) measureNoise() {
 // the family of all such tests. It sets the noise floor of each metric to the widest ratio, with its test.
 func (e *experiment) testTwins() (tests []lab.Bias) {
 	var p []float64
-	widest, testOfWidest := map[string]float64{}, map[string]int{} // half-width, and index in tests, by metric
 	for _, metric := range e.study.AllMetrics() {
 		for _, twins := range e.twins() {
 			for _, point := range e.study.Points {
 				c := e.contrast(metric.Name, point.Name, twins)
-				width, ok := c.spread()
-				if !ok {
+				r := c.estimate()
+				if !c.known() || c.decided && r.Low == nil {
 					continue
 				}
 				own := seriesKey{variant: twins.against, metric: metric.Name}
 				e.bias[own] = max(e.bias[own], 0)
 				if c.decided {
-					tests = append(tests, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against,
-						Ratio: c.estimate()})
+					tests = append(tests, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against, Ratio: r})
 					p = append(p, c.ratio.P)
 				}
-				if before, known := widest[metric.Name]; !known || width > before {
-					widest[metric.Name], e.noise[metric.Name] = width, c.estimate()
-					if c.decided {
-						testOfWidest[metric.Name] = len(tests) - 1
-					}
+				if before, known := e.noise[metric.Name]; !known || width(r) > width(before) {
+					e.noise[metric.Name] = r
 				}
 			}
 		}
 	}
 	for i, adjusted := range stats.Holm(p) {
 		tests[i].PHolm, tests[i].Family = adjusted, len(p)
-	}
-	for metric, i := range testOfWidest {
-		e.twinTests[metric] = tests[i]
+		if test := tests[i]; test.Ratio == e.noise[test.Metric] {
+			e.twinTests[test.Metric] = test
+		}
 	}
 	return tests
+}
+
+// width returns the upper end of an interval over the lower one, 0 without an interval.
+func width(r lab.Ratio) float64 {
+	if r.Low == nil {
+		return 0
+	}
+	return *r.High / *r.Low
 }
 
 // twins returns the pairs of a twin and its original, without those that were struck out.
@@ -276,17 +279,4 @@ func (e *experiment) widestGates(metric string) stats.Gates {
 		}
 	}
 	return gates
-}
-
-// spread returns the half-width of the interval on the log scale, 0 if a single block gives none. It returns
-// false without any block.
-func (c contrast) spread() (float64, bool) {
-	if !c.known() {
-		return 0, false
-	}
-	if !c.decided {
-		return 0, true
-	}
-	half := (math.Log(c.ratio.High) - math.Log(c.ratio.Low)) / 2
-	return half, figure.Finite(half)
 }
