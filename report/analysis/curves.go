@@ -3,11 +3,10 @@ package analysis
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
+	"strconv"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -95,14 +94,14 @@ func offeredRate(point lab.Point, trials []lab.Trial) (float64, bool) {
 		return rate, rate > 0
 	}
 	rate := stats.Median(figuresOf(trials, lab.FigureOffered))
-	return rate, rate > 0 && figure.Finite(rate)
+	return rate, rate > 0
 }
 
 // figuresOf returns the values of a figure in the audits that have it.
 func figuresOf(trials []lab.Trial, name string) []float64 {
 	var values []float64
 	for _, trial := range trials {
-		if value, ok := trial.Audit.Figures[name]; ok && figure.Finite(value) {
+		if value, ok := trial.Audit.Figures[name]; ok {
 			values = append(values, value)
 		}
 	}
@@ -151,33 +150,20 @@ func (e *experiment) spectra() []lab.Spectrum {
 	return all
 }
 
-// rounded returns the finite quantiles with four significant digits, one more than the
+// rounded returns the quantiles with four significant digits, one more than the
 // histograms behind them have. All digits would make the document half as large again.
 func rounded(quantiles []lab.Quantile) []lab.Quantile {
-	kept := make([]lab.Quantile, 0, len(quantiles))
-	for _, q := range quantiles {
-		if figure.Finite(q.Value) && figure.Finite(q.Share) {
-			kept = append(kept, lab.Quantile{Share: q.Share, Value: significant(q.Value)})
-		}
+	all := slices.Clone(quantiles)
+	for i, q := range all {
+		all[i].Value = significant(q.Value)
 	}
-	return kept
+	return all
 }
 
 // significant rounds to four significant digits.
 func significant(value float64) float64 {
-	if value == 0 {
-		return 0
-	}
-	digits := 3 - int(math.Floor(math.Log10(math.Abs(value))))
-	if digits > 300 {
-		return value // 10^digits would overflow
-	}
-	if digits < 0 {
-		step := math.Pow10(-digits)
-		return math.Round(value/step) * step
-	}
-	step := math.Pow10(digits) // a whole number, which is exact: dividing by it gives the nearest float
-	return math.Round(value*step) / step
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 4, 64), 64) // it reads its own text
+	return rounded
 }
 
 // medianSpectrum returns the median over the trials at each share that more than half

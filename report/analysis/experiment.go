@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -102,7 +103,8 @@ func newExperiment(in Input) *experiment {
 	if !(e.design.Scale > 0) || !figure.Finite(e.design.Scale) {
 		e.design.Scale = 1
 	}
-	e.broke = slices.DeleteFunc(slices.Clone(in.Trials), func(t lab.Trial) bool {
+	e.leaveOutExtremes()
+	e.broke = slices.DeleteFunc(slices.Clone(e.in.Trials), func(t lab.Trial) bool {
 		return t.Audit.Verdict != lab.AuditInvalid
 	})
 	e.separateProfiled()
@@ -157,26 +159,54 @@ func (e *experiment) addTrial(trial lab.Trial) {
 	}
 	values[operations] = float64(trial.Operations)
 	for _, m := range slices.Concat(e.study.AllMetrics(), []lab.Metric{{Name: operations}}) {
-		metric := m.Name
-		value, measured := values[metric]
-		if !measured {
-			continue
+		if value, measured := values[m.Name]; measured {
+			at := seriesKey{trial.Variant, trial.Point.Name, m.Name}
+			e.series[at] = e.series[at].set(trial.Block, value)
 		}
-		if !comparableSize(value) {
-			e.note("Trial %d of %s at %s: %s is %g, which cannot be compared, and was left out.", trial.Number,
-				trial.Variant, trial.Point.Name, metric, value)
-			continue
-		}
-		at := seriesKey{trial.Variant, trial.Point.Name, metric}
-		e.series[at] = e.series[at].set(trial.Block, value)
 	}
 }
 
-// comparableSize reports whether a value is finite, and so will be its ratios to other values, and squares.
-func comparableSize(value float64) bool {
-	const most = 1e130
-	size := math.Abs(value)
-	return size <= most && (size >= 1/most || size == 0)
+// leaveOutExtremes leaves out the trials that hold an extreme number, with a note for each. So all numbers
+// that are computed from trials are finite, unless something is divided by 0.
+func (e *experiment) leaveOutExtremes() {
+	e.in.Trials = slices.DeleteFunc(slices.Clone(e.in.Trials), func(t lab.Trial) bool {
+		number, found := extremeIn(reflect.ValueOf(t))
+		if found {
+			e.note("Trial %d of %s at %s holds the number %g, which cannot be computed with: it was left out.",
+				t.Number, t.Variant, t.Point.Name, number)
+		}
+		return found
+	})
+}
+
+// extremeIn returns a number in the exported fields of a value that is not finite, or so large or so small
+// that the square of a variance of such numbers might not be, if there is one.
+func extremeIn(v reflect.Value) (number float64, found bool) {
+	const most = 1e60
+	switch v.Kind() {
+	case reflect.Float64:
+		size := math.Abs(v.Float())
+		return v.Float(), !(size <= most) || size < 1/most && size > 0
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return extremeIn(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Field(i); field.CanInterface() { // it is exported
+				if number, found = extremeIn(field); found {
+					return number, true
+				}
+			}
+		}
+	case reflect.Slice, reflect.Map:
+		for _, value := range v.Seq2() {
+			if number, found = extremeIn(value); found {
+				return number, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // lastBlock returns the highest number of a block that has trials.

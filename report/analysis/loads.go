@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -111,8 +110,7 @@ func significantOrNone(x *float64) *float64 {
 	if x == nil {
 		return nil
 	}
-	rounded := significant(*x)
-	return &rounded
+	return new(significant(*x))
 }
 
 // searches returns the results of the searches of all trials, in the order of variants and blocks.
@@ -141,7 +139,7 @@ func (e *experiment) paths() []lab.TrialPath {
 		byShare := map[float64][]lab.TrialPath{}
 		for _, trial := range trials {
 			for _, path := range trial.Paths {
-				if figure.Finite(path.Seconds) && len(path.Segments) > 0 {
+				if len(path.Segments) > 0 {
 					byShare[path.Share] = append(byShare[path.Share],
 						lab.TrialPath{Variant: at.Name, Point: at.point, Trial: trial.Number, Path: path})
 				}

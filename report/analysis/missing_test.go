@@ -139,6 +139,35 @@ func TestDocumentsOfIncompleteExperiments(t *testing.T) {
 	}
 }
 
+// TestTrialsWithExtremeNumbersAreLeftOut: what is computed of them might not be finite. The others count.
+func TestTrialsWithExtremeNumbersAreLeftOut(t *testing.T) {
+	for name, spoil := range map[string]func(*lab.Trial){
+		"conditions": func(t *lab.Trial) {
+			t.Conditions.CalibrationBefore, t.Conditions.CalibrationAfter = 1e300, 1e-300
+		},
+		"figures": func(t *lab.Trial) {
+			t.Audit.Figures[lab.FigureOffered], t.Audit.Figures[lab.FigureAchieved] = 1e-300, 1e300
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			point := at("p", lab.FactorRate, 10)
+			in := underLoad(point)
+			for block := 1; block <= 3; block++ {
+				in.trial("one", point, block, map[string]float64{"cpu_per_operation": 0.004})
+			}
+			spoil(&in.Trials[0])
+			a := Analyse(in)
+			encode(t, a)
+			if r := a.Results; len(r) != 1 || r[0].N != 2 {
+				t.Errorf("results %+v, want one of two trials", r)
+			}
+			if !strings.Contains(strings.Join(a.Notes, "\n"), "Trial 1 of one at p holds the number ") {
+				t.Errorf("no note says why a trial is left out: %q", a.Notes)
+			}
+		})
+	}
+}
+
 // checkTop checks that the document has lists and objects, not null, at its top.
 func checkTop(t *testing.T, data []byte) {
 	t.Helper()

@@ -35,7 +35,7 @@ func (e *experiment) result(metric lab.Metric, variant string, point lab.Point, 
 		Mean: stats.Mean(s.values), Values: slices.Clone(s.values), Blocks: slices.Clone(s.blocks),
 	}
 	r.Low, r.High = e.meanInterval(s.values)
-	if r.Mean > 0 && figure.Finite(r.Mean) {
+	if r.Mean > 0 {
 		for _, value := range r.Values {
 			r.ToMean = append(r.ToMean, significant(value/r.Mean))
 		}

@@ -335,7 +335,7 @@ func medianOf(metric lab.Metric, variant, point string, trials []lab.Trial) floa
 	var values []float64
 	for _, trial := range trials {
 		if value, measured := trial.Measures[metric.Name]; measured && trial.Valid && trial.Variant == variant &&
-			trial.Point.Name == point && figure.Finite(value) {
+			trial.Point.Name == point {
 			values = append(values, value)
 		}
 	}

@@ -80,9 +80,7 @@ func (e *experiment) auditOf(variant string) lab.AuditSum {
 			sum.Counts[name] += count
 		}
 		for name, value := range audit.Figures {
-			if figure.Finite(value) {
-				figures.add(name, value)
-			}
+			figures.add(name, value)
 		}
 		for _, problem := range audit.Problems {
 			sum.Problems = appendNew(sum.Problems, fmt.Sprintf("trial %d: %s", trial.Number, problem))
@@ -121,19 +119,17 @@ func (e *experiment) conditions() lab.ConditionSummary {
 	for _, trial := range e.trials {
 		c := trial.Conditions
 		for _, value := range []float64{c.CalibrationBefore, c.CalibrationAfter} {
-			if value > 0 && figure.Finite(value) {
+			if value > 0 {
 				calibration = append(calibration, value)
 			}
 		}
-		if _, missing := c.Unavailable["others_share"]; !missing && figure.Finite(c.OthersShare) {
+		if _, missing := c.Unavailable["others_share"]; !missing {
 			others = append(others, c.OthersShare)
 		}
-		if _, missing := c.Unavailable["steal_share"]; !missing && figure.Finite(c.StealShare) {
+		if _, missing := c.Unavailable["steal_share"]; !missing {
 			sum.MaxStealShare = max(sum.MaxStealShare, c.StealShare)
 		}
-		if share := trial.Metered.OwnShare; figure.Finite(share) {
-			meter = append(meter, share)
-		}
+		meter = append(meter, trial.Metered.OwnShare)
 	}
 	sum.CalibrationMedian, sum.MedianOthersShare, sum.MeterShareMedian = stats.Median(calibration),
 		stats.Median(others), stats.Median(meter)
