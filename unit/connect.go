@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
@@ -8,11 +9,11 @@ import (
 	"io"
 	"net"
 	"os"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -25,10 +26,6 @@ const (
 	tokenTimeout = 5 * time.Second
 	// maxToken is the longest token, in bytes.
 	maxToken = 256
-	// maxCallers limits the callers that may still send their token; one more displaces the oldest.
-	maxCallers = 64
-	// acceptPause is the pause after an accept that found no descriptor left.
-	acceptPause = 10 * time.Millisecond
 )
 
 // Open connects the unit to its conductor; see Streams.
@@ -52,7 +49,7 @@ func Streams() (io.Reader, io.Writer, error) {
 	}
 	address := os.Getenv(lab.ControlVariable)
 	if address == "" {
-		// An empty line tells the conductor that the program runs, as in accept. Nothing is written if a
+		// An empty line tells the conductor that the program runs, as in awaitConductor. Nothing is written if a
 		// keeper (deploy/process) has started the unit: then the input is /dev/null, and the output a log.
 		if in, err := os.Stdin.Stat(); err == nil && in.Mode()&os.ModeCharDevice == 0 {
 			_, err = io.WriteString(os.Stdout, "\n")
@@ -68,7 +65,7 @@ func Streams() (io.Reader, io.Writer, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("listen for the conductor: %w", err)
 	}
-	connection, err := accept(listener, token)
+	connection, err := awaitConductor(listener, token)
 	if err = errors.Join(err, listener.Close()); err != nil {
 		return nil, nil, err
 	}
@@ -93,65 +90,42 @@ func readEnvironment(path string) error {
 	return nil
 }
 
-// accept returns the first connection that begins with the token. It reads from all callers at the same time:
-// a silent one must not keep the conductor out.
-func accept(listener net.Listener, token string) (net.Conn, error) {
-	end := time.Now().Add(Lease)
-	if err := listener.(*net.TCPListener).SetDeadline(end); err != nil {
-		return nil, err
-	}
-	authenticated := make(chan net.Conn, 1)
-	var callers []net.Conn
-	defer func() {
-		for _, caller := range callers {
-			_ = caller.Close() // it is not the conductor
-		}
+// awaitConductor returns the first connection that begins with the token. It reads from all callers at the
+// same time: a silent one must not keep the conductor out.
+func awaitConductor(listener net.Listener, token string) (net.Conn, error) {
+	authenticated := make(chan net.Conn)
+	ctx, end := context.WithTimeout(context.Background(), Lease)
+	defer end()
+	go func() {
+		_ = accept.Each(listener, func(caller net.Conn) { // until it is closed
+			go authenticate(ctx, caller, token, authenticated)
+		})
 	}()
-	for {
-		caller, err := listener.Accept()
-		if err == nil {
-			_ = caller.SetReadDeadline(time.Now().Add(tokenTimeout)) // if this fails, so does authenticate
-			callers = append(callers, caller)
-			go authenticate(listener, caller, token, authenticated)
-		}
-		select {
-		case conductor := <-authenticated:
-			callers = slices.DeleteFunc(callers, func(caller net.Conn) bool { return caller == conductor })
-			// A forwarder may have accepted the connection earlier. An empty line, which is no event, tells the
-			// conductor that it is connected to the unit itself.
-			_, err := conductor.Write([]byte("\n"))
-			return conductor, errors.Join(err, conductor.SetReadDeadline(time.Time{}),
-				setKeepAlive(conductor.(*net.TCPConn)))
-		default:
-		}
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, ErrGone
-		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-			time.Sleep(acceptPause)
-		case err != nil:
-			return nil, fmt.Errorf("wait for the conductor: %w", err)
-		case len(callers) > maxCallers:
-			// authenticate closes the oldest one, unless that has just sent the token and is accepted.
-			_ = callers[0].SetReadDeadline(time.Now())
-			callers = callers[1:]
-		}
+	select {
+	case conductor := <-authenticated:
+		// A forwarder may have accepted the connection earlier. An empty line, which is no event, tells the
+		// conductor that it is connected to the unit itself.
+		_, err := conductor.Write([]byte("\n"))
+		return conductor, errors.Join(err, conductor.SetReadDeadline(time.Time{}),
+			setKeepAlive(conductor.(*net.TCPConn)))
+	case <-ctx.Done():
+		return nil, ErrGone
 	}
 }
 
-// authenticate sends a caller that knows the token to authenticated, and wakes accept. It closes a caller
-// that does not know it.
-func authenticate(listener net.Listener, caller net.Conn, token string, authenticated chan<- net.Conn) {
-	if !sendsToken(caller, token) {
-		_ = caller.Close() // it is not the conductor
-		return
+// authenticate sends a caller that knows the token to authenticated. It closes any other one, and those that
+// are left when ctx ends.
+func authenticate(ctx context.Context, caller net.Conn, token string, authenticated chan<- net.Conn) {
+	_ = caller.SetReadDeadline(time.Now().Add(tokenTimeout)) // if this fails, so does sendsToken
+	stop := context.AfterFunc(ctx, func() { _ = caller.Close() })
+	if sendsToken(caller, token) && stop() {
+		select {
+		case authenticated <- caller:
+			return
+		case <-ctx.Done(): // another one was earlier
+		}
 	}
-	select {
-	case authenticated <- caller:
-		_ = listener.(*net.TCPListener).SetDeadline(time.Now()) // it may be closed
-	default:
-		_ = caller.Close() // another one was earlier
-	}
+	_ = caller.Close() // it is not the conductor
 }
 
 // sendsToken reports whether the first line of a caller is the token. It reads single bytes, and so leaves

@@ -81,7 +81,7 @@ func TestOnlyTheConductorIsAccepted(t *testing.T) {
 	testset.Must(t, <-failed)
 	testset.Must(t, errors.Join(channel.Await(lab.CommandStart), channel.Ready()))
 	received := bufio.NewReader(conductor)
-	for _, want := range []string{"\n", `{"event":"ready"}` + "\n"} { // accept sends the empty line
+	for _, want := range []string{"\n", `{"event":"ready"}` + "\n"} { // awaitConductor sends the empty line
 		if line, err := received.ReadString('\n'); err != nil || line != want {
 			t.Errorf("the conductor receives %q (%v), want %q", line, err, want)
 		}
@@ -98,13 +98,12 @@ func TestOnlyTheConductorIsAccepted(t *testing.T) {
 	}
 }
 
-// TestSilentCallersDoNotBlockTheConductor: the conductor is accepted soon even if more callers than the limit
-// send nothing.
+// TestSilentCallersDoNotBlockTheConductor: the conductor is accepted soon even if many callers send nothing.
 func TestSilentCallersDoNotBlockTheConductor(t *testing.T) {
 	address := unitEnvironment(t, "right")
 	_, failed := open()
 	begun := time.Now()
-	for range maxCallers + 10 {
+	for range 74 {
 		dial(t, address, "")
 	}
 	dial(t, address, "right\n")
@@ -124,7 +123,7 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 	select {
 	case err := <-failed:
 		t.Errorf("without a descriptor: %v", err)
-	case <-time.After(10 * acceptPause):
+	case <-time.After(100 * time.Millisecond):
 	}
 	giveBack()
 	testset.Must(t, <-failed)
@@ -173,32 +172,4 @@ func handedOver(t *testing.T, path string) (got string, pieces int) {
 		got, pieces = got+string(piece.Data), pieces+1
 	}
 	return got, pieces
-}
-
-// TestADisplacedConductorFailsNothing: if the conductor sends its token at the moment at which other callers
-// displace it, it is either accepted or disconnected. It is never accepted and closed.
-func TestADisplacedConductorFailsNothing(t *testing.T) {
-	for range 200 {
-		t.Run("", func(t *testing.T) { // closes its connections
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			testset.Must(t, err)
-			failed := make(chan error, 1)
-			go func() {
-				connection, err := accept(listener, "right")
-				if err == nil {
-					err = connection.Close()
-				}
-				failed <- err
-			}()
-			address := listener.Addr().String()
-			conductor := dial(t, address, "righ")
-			for range maxCallers - 1 {
-				dial(t, address, "")
-			}
-			go func() { _, _ = conductor.Write([]byte("t\n")) }() // it may be displaced
-			dial(t, address, "")
-			dial(t, address, "right\n")
-			testset.Must(t, errors.Join(<-failed, listener.Close()))
-		})
-	}
 }
