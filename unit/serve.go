@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -68,4 +70,49 @@ func (c *Channel) Serve(ctx context.Context, stop func(), address string,
 	default:
 		return nil
 	}
+}
+
+// Limits of clients' connections. A connection that exceeds one is closed.
+const (
+	FrontHeaderTimeout = 5 * time.Second
+	FrontReadTimeout   = 10 * time.Second // to receive a request, including its header
+	FrontIdleTimeout   = 2 * time.Minute  // without a request
+	FrontMaxHeader     = 16 << 10         // bytes
+)
+
+// NewFront returns the HTTP server for a system's clients, with limits of time and size. answer is the time
+// limit of a request. WriteTimeout includes the time to read the body, because net/http starts it after the
+// header.
+func NewFront(handler http.Handler, answer time.Duration) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: FrontHeaderTimeout, ReadTimeout: FrontReadTimeout,
+		WriteTimeout: answer + FrontReadTimeout, IdleTimeout: FrontIdleTimeout, MaxHeaderBytes: FrontMaxHeader,
+	}
+}
+
+// ServeFront serves the clients of a system with a server of NewFront until ctx ends. Then it waits up to
+// answer for requests in flight.
+func ServeFront(
+	ctx context.Context, listener net.Listener, handler http.Handler, answer time.Duration,
+) error {
+	return ServeHTTP(ctx, listener, NewFront(handler, answer), answer)
+}
+
+// Profiled runs work, under Go's CPU profiler if the unit's environment asks for a profile. It returns the
+// path of the profile; "" if there is none.
+func Profiled(work func() error) (path string, err error) {
+	path = os.Getenv(lab.ProfileVariable)
+	if path == "" {
+		return "", work()
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", lab.ProfileVariable, err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return "", errors.Join(fmt.Errorf("%s: %w", lab.ProfileVariable, err), file.Close())
+	}
+	err = work()
+	pprof.StopCPUProfile()
+	return path, errors.Join(err, file.Close())
 }
