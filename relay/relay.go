@@ -46,7 +46,6 @@ type Relay struct {
 	delay  time.Duration
 	rate   float64      // bytes per second in each direction, of all connections together; 0: no limit
 	free   [2]time.Time // when the next byte may pass, by direction
-	open   map[net.Conn]bool
 }
 
 // direction is the way of data through the relay: to the unit or from it.
@@ -64,7 +63,7 @@ func Listen(host, unit, target string) (*Relay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen in front of unit %s: %w", unit, err)
 	}
-	r := &Relay{unit: unit, target: target, listener: listener, open: map[net.Conn]bool{}}
+	r := &Relay{unit: unit, target: target, listener: listener}
 	r.ended, r.end = context.WithCancel(context.Background())
 	r.passing.Go(func() {
 		_ = accept.Each(listener, func(from net.Conn) { // until it is closed
@@ -93,16 +92,13 @@ func (r *Relay) Target() string {
 
 // forward forwards one connection, in both directions, until both sides have closed.
 func (r *Relay) forward(from net.Conn) {
-	if !r.keep(from) {
-		return
-	}
-	defer r.drop(from)
+	defer r.closes(from)()
 	r.wait(r.due(0, toUnit)) // connecting is delayed, too
 	to, err := r.dial()
-	if err != nil || !r.keep(to) {
+	if err != nil {
 		return // its client sees the connection closed
 	}
-	defer r.drop(to)
+	defer r.closes(to)()
 	var back sync.WaitGroup
 	back.Go(func() { r.pass(to, from, fromUnit) })
 	r.pass(from, to, toUnit)
@@ -122,24 +118,14 @@ func (r *Relay) dial() (net.Conn, error) {
 	}
 }
 
-// keep records an open connection. After Close it closes the connection and returns false.
-func (r *Relay) keep(c net.Conn) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended.Err() != nil {
-		_ = c.Close() // nothing was sent
-		return false
+// closes returns the function that closes a connection. Close calls it, too.
+func (r *Relay) closes(c net.Conn) func() {
+	end := func() { _ = c.Close() } // all data was sent, or cannot be sent
+	stop := context.AfterFunc(r.ended, end)
+	return func() {
+		stop()
+		end()
 	}
-	r.open[c] = true
-	return true
-}
-
-// drop closes a connection that is no longer used.
-func (r *Relay) drop(c net.Conn) {
-	r.mu.Lock()
-	delete(r.open, c)
-	r.mu.Unlock()
-	_ = c.Close() // all data was sent, or cannot be sent
 }
 
 // piece is data that was read and is due on the other side at a time.
@@ -296,12 +282,7 @@ func (r *Relay) probe(ctx context.Context, bytes int, expected time.Duration) (t
 
 // Close closes the listener and all connections, and returns when nothing is forwarded any more.
 func (r *Relay) Close() error {
-	r.mu.Lock()
 	r.end()
-	for c := range r.open {
-		_ = c.Close() // forward closes it, too
-	}
-	r.mu.Unlock()
 	err := r.listener.Close()
 	r.passing.Wait()
 	return err

@@ -1,9 +1,9 @@
 package deploytest
 
 import (
+	"context"
 	"io"
 	"net"
-	"sync"
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -12,9 +12,8 @@ import (
 // Forwarder forwards connections to a manager, an API server or a registry, until it is cut.
 type Forwarder struct {
 	net.Listener
-	mu    sync.Mutex
-	open  []net.Conn
-	isCut bool
+	ended context.Context // ends with Cut
+	end   context.CancelFunc
 }
 
 // NewForwarder returns a Forwarder from a free port of this host to an address. network is that of the
@@ -24,6 +23,7 @@ func NewForwarder(t *testing.T, network, to string) *Forwarder {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
 	f := &Forwarder{Listener: listener}
+	f.ended, f.end = context.WithCancel(context.Background())
 	go func() {
 		for {
 			here, err := listener.Accept()
@@ -44,14 +44,8 @@ func NewForwarder(t *testing.T, network, to string) *Forwarder {
 
 // forward copies between two connections, in both directions, until one of them ends or the forwarder is cut.
 func (f *Forwarder) forward(here, there net.Conn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.isCut { // since here was accepted
-		_, _ = here.Close(), there.Close()
-		return
-	}
-	f.open = append(f.open, here, there)
 	for _, pair := range [][2]net.Conn{{here, there}, {there, here}} {
+		context.AfterFunc(f.ended, func() { _ = pair[0].Close() })
 		go func() {
 			_, _ = io.Copy(pair[0], pair[1])
 			_ = pair[0].Close()
@@ -62,10 +56,5 @@ func (f *Forwarder) forward(here, there net.Conn) {
 // Cut closes the listener and all connections.
 func (f *Forwarder) Cut() {
 	_ = f.Listener.Close()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.isCut = true
-	for _, connection := range f.open {
-		_ = connection.Close()
-	}
+	f.end()
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -14,18 +15,19 @@ import (
 type Forwards struct {
 	supervisor *Supervisor
 	connect    func(endpoint string) (net.Conn, error)
+	ended      context.Context // ends with Close
+	end        context.CancelFunc
 
 	mu        sync.Mutex
 	listeners map[string]net.Listener // by endpoint
-	open      map[net.Conn]bool
-	closed    bool
 }
 
 // NewForwards returns Forwards that reach an endpoint by connect. If that fails, the caller's connection is
 // closed.
 func (s *Supervisor) NewForwards(connect func(endpoint string) (net.Conn, error)) *Forwards {
-	return &Forwards{supervisor: s, connect: connect, listeners: map[string]net.Listener{},
-		open: map[net.Conn]bool{}}
+	f := &Forwards{supervisor: s, connect: connect, listeners: map[string]net.Listener{}}
+	f.ended, f.end = context.WithCancel(context.Background())
+	return f
 }
 
 // To returns the address of the listener for an endpoint, and starts it if there is none. If it cannot, it
@@ -42,7 +44,7 @@ func (f *Forwards) To(endpoint string) string {
 		return ""
 	}
 	f.listeners[endpoint] = listener
-	if f.closed {
+	if f.ended.Err() != nil {
 		_ = listener.Close() // its address refuses callers
 	}
 	go func() {
@@ -59,18 +61,7 @@ func (f *Forwards) forward(caller net.Conn, endpoint string) {
 		return
 	}
 	defer func() { _ = unit.Close() }()
-	f.mu.Lock()
-	closed := f.closed
-	f.open[unit] = true
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		delete(f.open, unit)
-		f.mu.Unlock()
-	}()
-	if closed {
-		return
-	}
+	defer context.AfterFunc(f.ended, func() { _ = unit.Close() })() // nobody reads it any more
 	go func() {
 		_, _ = io.Copy(unit, caller) // until the caller closes its side
 		_ = unit.Close()
@@ -82,11 +73,8 @@ func (f *Forwards) forward(caller net.Conn, endpoint string) {
 func (f *Forwards) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.closed = true
+	f.end()
 	for _, listener := range f.listeners {
 		_ = listener.Close() // it has nothing to flush
-	}
-	for connection := range f.open {
-		_ = connection.Close() // nobody reads it any more
 	}
 }
