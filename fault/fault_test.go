@@ -157,6 +157,7 @@ func TestWhatSpoilsAFault(t *testing.T) {
 		"the load is over before it": {&parts{}, 6, false,
 			"the load was over after 5.0 s, and it was due after 6.0 s: let it begin earlier, " +
 				"or the load last longer"},
+		"no duration holds its time": {&parts{}, 1e12, false, "the load was over after 5.0 s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

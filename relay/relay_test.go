@@ -168,6 +168,16 @@ func TestLongDelaysAreProved(t *testing.T) {
 	}
 }
 
+// TestAWaitThatNoDurationHolds checks that bytes at a rate at which they would take millennia do not pass at
+// once.
+func TestAWaitThatNoDurationHolds(t *testing.T) {
+	r := front(t, "127.0.0.1:1")
+	r.set(0, 1e-9)
+	if left := time.Until(r.due(pieceBytes, toUnit)); left < 24*time.Hour {
+		t.Errorf("they pass after %v", left)
+	}
+}
+
 func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
 	r, err := Listen("127.0.0.1", "stock", echo(t))
 	testset.Must(t, err)
