@@ -7,6 +7,7 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"runtime"
@@ -21,32 +22,41 @@ import (
 // program, and a process inherits the processors to which that thread is bound at
 // the moment of the start.
 type Launcher struct {
-	work chan func()
+	work   chan func()
+	closed chan struct{}
 }
 
 // NewLauncher returns a Launcher, which the caller must close.
 func NewLauncher() *Launcher {
-	l := &Launcher{work: make(chan func())}
+	l := &Launcher{work: make(chan func()), closed: make(chan struct{})}
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		for job := range l.work {
-			job()
+		for {
+			select {
+			case job := <-l.work:
+				job()
+			case <-l.closed:
+				return
+			}
 		}
 	}()
 	return l
 }
 
-// Close ends the thread. Callers do so after the last Start, and after the end of all
-// processes with a Pdeathsig.
-func (l *Launcher) Close() { close(l.work) }
+// Close ends the thread. Callers do so after the end of all processes with a Pdeathsig. A later Start fails.
+func (l *Launcher) Close() { close(l.closed) }
 
 // Start starts the command, bound to the given cores; none means any. Cores are indexes
 // into the processors that this process may use, and wrap around: 3 on a host with two
 // is the second. Several goroutines may call Start; it starts one command at a time.
 func (l *Launcher) Start(command *exec.Cmd, cores ...int) error {
 	result := make(chan error)
-	l.work <- func() { result <- startOn(command, cores) }
-	return <-result
+	select {
+	case l.work <- func() { result <- startOn(command, cores) }:
+		return <-result
+	case <-l.closed:
+		return errors.New("the launcher of processes was closed")
+	}
 }
 
 // startOn starts a command on this thread, which is bound to the cores during the start.

@@ -158,3 +158,12 @@ func TestAFailedStartIsReportedAndHarmsNoOther(t *testing.T) {
 	testset.Must(t, l.Start(process.command))
 	testset.Must(t, process.checkAlive())
 }
+
+// TestNothingIsStartedOnceTheLauncherIsClosed checks that a start that comes too late fails.
+func TestNothingIsStartedOnceTheLauncherIsClosed(t *testing.T) {
+	l := NewLauncher()
+	l.Close()
+	if err := l.Start(exec.Command("true")); err == nil {
+		t.Error("a program was started")
+	}
+}
