@@ -59,9 +59,9 @@ type Set struct {
 type Host struct {
 	Name    string
 	Address string
-	pid     int    // process ID, on this host, of its first process
 	port    string // name of its link at the switch
 	set     *Set
+	first   atomic.Int64 // process ID, on this host, of its first process
 	kills   atomic.Int32 // by Kill
 	runs    atomic.Bool  // it was booted, and not killed since
 	linked  atomic.Bool  // the switch forwards its packets
@@ -112,15 +112,17 @@ func (h *Host) Boot(ctx context.Context) (err error) {
 		}
 	}
 	s := h.set
-	if h.pid, err = s.hold(h.Name); err != nil {
+	pid, err := s.hold(h.Name)
+	h.first.Store(int64(pid)) // 0 after an error
+	if err != nil {
 		return err
 	}
 	err = errors.Join(
 		ip(ctx, 0, "link add", h.port, "netns", strconv.Itoa(s.switchPID), "type veth peer name eth0 address",
-			h.mac(), "netns", strconv.Itoa(h.pid)),
+			h.mac(), "netns", strconv.Itoa(pid)),
 		ip(ctx, s.switchPID, "link set", h.port, "master switch up"),
-		ip(ctx, h.pid, "address add", h.Address+"/24", "dev eth0"),
-		ip(ctx, h.pid, "link set eth0 up"),
+		ip(ctx, pid, "address add", h.Address+"/24", "dev eth0"),
+		ip(ctx, pid, "link set eth0 up"),
 	)
 	if err == nil && h.rate > 0 {
 		err = h.Limit(ctx, h.rate)
@@ -150,7 +152,7 @@ func (h *Host) Kill(ctx context.Context) error {
 	held := slices.Clone(h.set.held)
 	h.set.mu.Unlock()
 	for _, first := range held {
-		if first.Process.Pid == h.pid {
+		if first.Process.Pid == h.First() {
 			_ = first.Process.Kill() // it may have ended
 			_ = first.Wait()         // it was killed
 		}
@@ -171,7 +173,7 @@ func deleteLink(ctx context.Context, pid int, link string) error {
 }
 
 // First returns the process ID, on this host, of the host's first process.
-func (h *Host) First() int { return h.pid }
+func (h *Host) First() int { return int(h.first.Load()) }
 
 // Kills returns how often Kill was called. It tells whether a program on the host has ended by itself or with
 // the host.
@@ -265,7 +267,7 @@ func (s *Set) Hosts() []*Host { return s.hosts }
 func (s *Set) Units() []lab.Unit {
 	var all []lab.Unit
 	for _, h := range s.hosts {
-		all = append(all, lab.Unit{Name: h.Name, Role: h.Name, PID: h.pid, Span: lab.SpanHost})
+		all = append(all, lab.Unit{Name: h.Name, Role: h.Name, PID: h.First(), Span: lab.SpanHost})
 	}
 	return all
 }
@@ -296,13 +298,13 @@ func (s *Set) Route(ctx context.Context, i int, via *Host) error {
 
 // Route adds a route to a range on the host: "via ADDRESS" or "dev eth0".
 func (h *Host) Route(ctx context.Context, i int, route string) error {
-	return ip(ctx, h.pid, "route replace", h.set.Range(i)+"0/24", route)
+	return ip(ctx, h.First(), "route replace", h.set.Range(i)+"0/24", route)
 }
 
 // Command returns a command that runs a program of this host on h. It ends with h at the latest.
 func (h *Host) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "nsenter", append([]string{
-		"--target=" + strconv.Itoa(h.pid), "--net", "--pid", "--mount", "--uts", "--", program,
+		"--target=" + strconv.Itoa(h.First()), "--net", "--pid", "--mount", "--uts", "--", program,
 	}, args...)...)
 	command.Env, command.Dir = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + h.set.label}, "/"
 	return command
@@ -315,7 +317,7 @@ func (h *Host) Enter(command *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	command.Args = append([]string{nsenter, "--target=" + strconv.Itoa(h.pid), "--net", "--", command.Path},
+	command.Args = append([]string{nsenter, "--target=" + strconv.Itoa(h.First()), "--net", "--", command.Path},
 		command.Args[1:]...)
 	command.Path = nsenter
 	return nil

@@ -197,7 +197,10 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 		300*time.Millisecond); err == nil || strings.Contains(err.Error(), "refused") {
 		t.Errorf("the killed host answers at %s: %v, %v", alpha.Address, connection, err)
 	}
+	first := make(chan int)
+	go func() { first <- alpha.First() }() // a meter and faults ask for it at any time
 	testset.Must(t, alpha.Boot(t.Context()))
+	<-first
 	probe(t, alpha.Address, "refused")
 	if !alpha.IsUp() {
 		t.Error("the booted host is not up")

@@ -74,7 +74,7 @@ func (h *Host) Limit(ctx context.Context, rate float64) error {
 		change, words = "qdisc delete dev", "root"
 	}
 	return errors.Join(
-		In(ctx, h.pid, "tc", change, "eth0", words),
+		In(ctx, h.First(), "tc", change, "eth0", words),
 		In(ctx, h.set.switchPID, "tc", change, h.port, words),
 	)
 }
@@ -153,7 +153,7 @@ func (h *Host) connect(ctx context.Context) (here, there net.Conn, err error) {
 // listen listens at a free port of h.
 func (h *Host) listen() (listener net.Listener, err error) {
 	err = onThrowawayThread(func() (err error) {
-		if err = enter(h.pid); err == nil {
+		if err = enter(h.First()); err == nil {
 			listener, err = net.Listen("tcp", net.JoinHostPort(h.Address, "0"))
 		}
 		return err

@@ -29,7 +29,7 @@ func TestALimitedLinkHoldsItsRate(t *testing.T) {
 		t.Errorf("with another rate: %v", err)
 	}
 	h.rate = 2e6
-	testset.Must(t, In(t.Context(), h.pid, "tc", "qdisc del dev eth0 root"))
+	testset.Must(t, In(t.Context(), h.First(), "tc", "qdisc del dev eth0 root"))
 	if _, err := h.ProbeRate(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "does not hold its rate") {
 		t.Errorf("without a limit from the host: %v", err)
