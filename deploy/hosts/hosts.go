@@ -263,6 +263,17 @@ func (s *Set) Floating(i int) string { return fmt.Sprintf("%s%d", s.Range(0), fi
 // Hosts returns the hosts in the order in which Make got their names.
 func (s *Set) Hosts() []*Host { return s.hosts }
 
+// Named returns the host of a name; nil if there is none. s may be nil.
+func (s *Set) Named(name string) *Host {
+	if s == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(s.hosts, func(h *Host) bool { return h.Name == name }); i >= 0 {
+		return s.hosts[i]
+	}
+	return nil
+}
+
 // Units returns, for a meter, the processes of the hosts that are in no container.
 func (s *Set) Units() []lab.Unit {
 	var all []lab.Unit
@@ -334,8 +345,11 @@ func (h *Host) Start(command *exec.Cmd) error {
 	return h.set.launcher.Start(command)
 }
 
-// Close ends the hosts with all their processes.
+// Close ends the hosts with all their processes. s may be nil.
 func (s *Set) Close() error {
+	if s == nil {
+		return nil
+	}
 	err := s.unlink()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,14 +39,6 @@ func (d *deployment) replicate(ctx context.Context, layout lab.Layout) (err erro
 		}
 	}
 	return nil
-}
-
-// closeDisk ends all units, which may have files on the replicated disk, and then the disk.
-func (d *deployment) closeDisk(all []*unit) error {
-	if d.disk == nil {
-		return nil
-	}
-	return errors.Join(killOwn(all), awaitEnds(all), d.disk.Close()) // clear has ended the foreign ones
 }
 
 // bricks returns the servers that keep the copies of the replicated disk.

@@ -104,7 +104,7 @@ func (d *deployment) awaitOpen(ctx context.Context, u *unit) error {
 	if err := u.awaitListening(ctx); err != nil {
 		return err
 	}
-	if d.network.named(u.Spec.Node) == nil || !u.Spec.Listens {
+	if d.network.Named(u.Spec.Node) == nil || !u.Spec.Listens {
 		return nil
 	}
 	return u.AwaitListening(ctx, d.Endpoints[u.Spec.Name].Bind, listenPatience)

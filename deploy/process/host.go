@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/gluster"
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/volume"
@@ -123,7 +124,7 @@ func CheckMemory(units int, each, shared int64) error {
 // ports of loopback, also for units on nodes, which have other addresses. They rise in the
 // order of the layout, from a random start. All units that share a floating address listen
 // at the port of the first of them, which is also the port of that address.
-func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoint, *launch.Ports, error) {
+func assignEndpoints(layout lab.Layout, network *hosts.Set) (map[string]lab.Endpoint, *launch.Ports, error) {
 	var names []string
 	var listeners []lab.UnitSpec // in the order of names
 	for _, spec := range layout.Units {
@@ -135,18 +136,19 @@ func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoi
 	if err != nil {
 		return nil, nil, err
 	}
-	endpoints := map[string]lab.Endpoint{}
+	endpoints, floating := map[string]lab.Endpoint{}, 0
 	for n, name := range names {
 		spec, port := listeners[n], strconv.Itoa(ports.Numbers[n])
 		if spec.Floats != "" && name == spec.Name { // the unit's further ports are not shared
 			if shared, exists := endpoints[spec.Floats]; exists {
 				_, port, _ = net.SplitHostPort(shared.Dial) // made below, so it is valid
 			} else {
-				address := net.JoinHostPort(network.float(), port)
+				address := net.JoinHostPort(network.Floating(floating), port)
+				floating++
 				endpoints[spec.Floats] = lab.Endpoint{Bind: address, Dial: address}
 			}
 		}
-		address := net.JoinHostPort(network.addressOf(spec.Node), port)
+		address := net.JoinHostPort(addressOf(network, spec.Node), port)
 		endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
 		if spec.Foreign && spec.Server == nil {
 			ports.Release(n) // the program may use the port over UDP, too

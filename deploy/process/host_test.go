@@ -15,7 +15,7 @@ func TestFurtherPortsOfUnitsThatShareAnAddress(t *testing.T) {
 	networking := lab.Networking{Listens: true, Floats: "both", Ports: []string{"admin"}}
 	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "left", Networking: networking},
 		{Name: "right", Networking: networking}}}
-	endpoints, ports, err := assignEndpoints(layout, &network{set: &hosts.Set{}})
+	endpoints, ports, err := assignEndpoints(layout, &hosts.Set{})
 	testset.Must(t, err)
 	defer ports.Close()
 	portOf := func(name string) string {

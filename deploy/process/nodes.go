@@ -16,14 +16,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// network holds the nodes that a layout names. Each is a network namespace of this host with
-// an address of its own; processes and files are this host's. It is nil if the layout names
-// none.
-type network struct {
-	set      *hosts.Set
-	floating int // number of addresses that float has returned
-}
-
 // nodesOf returns the nodes that a layout names.
 func nodesOf(layout lab.Layout) (names []string) {
 	for _, spec := range slices.Concat(layout.Units, layout.Prepare) {
@@ -48,53 +40,25 @@ func checkNodes(layout lab.Layout) error {
 	return errors.Join(err, containers.CheckServices(layout.Services, "process and without nodes"))
 }
 
-// makeNetwork makes the nodes that a layout names.
-func makeNetwork(ctx context.Context, label string, layout lab.Layout) (*network, error) {
+// makeNodes makes the nodes that a layout names; nil if it names none. Each is a network namespace of this
+// host with an address of its own; processes and files are this host's.
+func makeNodes(ctx context.Context, label string, layout lab.Layout) (*hosts.Set, error) {
 	names := nodesOf(layout)
 	if len(names) == 0 {
 		return nil, nil
 	}
-	set, err := hosts.Make(ctx, label, names...)
-	if err != nil {
-		return nil, err
-	}
-	return &network{set: set}, nil
+	return hosts.Make(ctx, label, names...)
 }
 
 // addressOf returns the address of a node for its units; node is "" for this host.
-func (n *network) addressOf(node string) string {
-	if n == nil {
+func addressOf(network *hosts.Set, node string) string {
+	if network == nil {
 		return launch.LoopbackHost
 	}
-	if host := n.named(node); host != nil {
+	if host := network.Named(node); host != nil {
 		return host.Address
 	}
-	return n.set.Here()
-}
-
-// float returns a new address that units on several nodes share. No node has it at first.
-func (n *network) float() string {
-	n.floating++
-	return n.set.Floating(n.floating - 1)
-}
-
-// named returns the node of a name; nil if there is none.
-func (n *network) named(node string) *hosts.Host {
-	if n == nil {
-		return nil
-	}
-	if i := slices.IndexFunc(n.set.Hosts(), func(h *hosts.Host) bool { return h.Name == node }); i >= 0 {
-		return n.set.Hosts()[i]
-	}
-	return nil
-}
-
-// close removes all nodes. n may be nil.
-func (n *network) close() error {
-	if n == nil {
-		return nil
-	}
-	return n.set.Close()
+	return network.Here()
 }
 
 // nodeFaults returns the faults that can be done to a node.
@@ -114,13 +78,13 @@ func (d *deployment) nodes() fleet.Nodes[*unit] {
 	return fleet.Nodes[*unit]{
 		Faults: nodeFaults(),
 		Named: func(name string) fleet.Node {
-			if host := d.network.named(name); host != nil {
+			if host := d.network.Named(name); host != nil {
 				return host
 			}
 			return nil
 		},
 		// No program listens at the port, but while the node is up it refuses connections, which is an answer.
-		Probe: func(name string) string { return net.JoinHostPort(d.network.named(name).Address, "9") },
+		Probe: func(name string) string { return net.JoinHostPort(d.network.Named(name).Address, "9") },
 		Perished: func(ctx context.Context, u *unit) error {
 			_, err := u.Kill(ctx)
 			return err

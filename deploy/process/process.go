@@ -31,6 +31,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/gluster"
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/lab"
@@ -71,19 +72,19 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 // that run elsewhere, and may call these at the known endpoints.
 func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supervisor *fleet.Supervisor,
 	known map[string]lab.Endpoint) (lab.Deployment, error) {
-	network, err := makeNetwork(ctx, d.label, layout)
+	network, err := makeNodes(ctx, d.label, layout)
 	if err != nil {
 		return nil, err
 	}
 	endpoints, ports, err := assignEndpoints(layout, network)
 	if err != nil {
-		return nil, errors.Join(err, network.close())
+		return nil, errors.Join(err, network.Close())
 	}
 	maps.Copy(endpoints, known)
 	group, err := startGroup(d.janitor, dir, d.label)
 	if err != nil {
 		ports.Close()
-		return nil, errors.Join(err, network.close())
+		return nil, errors.Join(err, network.Close())
 	}
 	running := d.newDeployment(ctx, layout, group, supervisor)
 	running.network, running.ports, running.Endpoints = network, ports, endpoints
@@ -114,7 +115,7 @@ func (d *Deployer) newDeployment(
 
 // startUnits makes what the units need, and starts them.
 func (d *deployment) startUnits(ctx context.Context, layout lab.Layout) (err error) {
-	if err := d.Furnish(ctx, layout.Units, d.network.addressOf(""), d.network.named, nil); err != nil {
+	if err := d.Furnish(ctx, layout.Units, addressOf(d.network, ""), d.network.Named, nil); err != nil {
 		return err
 	}
 	if err := d.replicate(ctx, layout); err != nil {
@@ -182,7 +183,7 @@ func (d *deployment) environment(spec lab.UnitSpec) []string {
 type deployment struct {
 	*fleet.Fleet[*unit]
 	deployer *Deployer
-	network  *network
+	network  *hosts.Set // the nodes that the layout names; nil: none
 	group    *group
 	launcher *launch.Launcher
 	disk     *gluster.Volume // replicated; nil: none
@@ -194,15 +195,17 @@ type deployment struct {
 }
 
 // clear ends all units, and removes what was made for them.
-func (d *deployment) clear() error {
+func (d *deployment) clear() (err error) {
 	all := d.Everything()
 	for _, u := range all {
 		if u.Spec.Foreign {
 			_ = u.End(context.Background()) // it may have ended
 		}
 	}
-	err := errors.Join(d.closeDisk(all), d.group.end())
-	err = errors.Join(err, killOwn(all), awaitEnds(all)) // a killed janitor has left units running
+	if d.disk != nil { // units may have files on it
+		err = errors.Join(endAll(all), d.disk.Close())
+	}
+	err = errors.Join(err, d.group.end(), endAll(all)) // a killed janitor has left units running
 	for _, u := range all {
 		if u.HasEnded() {
 			err = errors.Join(err, u.Unkept)
@@ -210,28 +213,24 @@ func (d *deployment) clear() error {
 	}
 	d.launcher.Close()
 	d.ports.Close()
-	return errors.Join(err, d.network.close())
-}
-
-// killOwn kills those units that are programs of our own.
-func killOwn(all []*unit) (err error) {
-	for _, u := range all {
-		if !u.Spec.Foreign {
-			err = errors.Join(err, u.kill())
-		}
-	}
-	return err
+	return errors.Join(err, d.network.Close())
 }
 
 // endPatience bounds how long all units together may take to end, once ours are killed and keepers have lost
 // their conductor. A keeper needs the grace of its program and twice killPatience.
 const endPatience = time.Minute
 
-// awaitEnds waits until all units have ended, and returns an error for each that does not end.
-func awaitEnds(all []*unit) (err error) {
+// endAll kills the units that are programs of our own, waits until all units have ended, and returns an error
+// for each that does not end.
+func endAll(all []*unit) (err error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), endPatience,
 		fmt.Errorf("it still runs after %v: remove it with: cleave clean", endPatience))
 	defer cancel()
+	for _, u := range all {
+		if !u.Spec.Foreign {
+			_ = u.kill() // it fails for foreign ones only
+		}
+	}
 	for _, u := range all {
 		if late := u.AwaitEnd(ctx); !u.HasEnded() {
 			err = errors.Join(err, late)

@@ -211,7 +211,7 @@ func TestAUnitThatDoesNotEndIsNamed(t *testing.T) {
 		stuck := &unit{Unit: fleet.NewUnit(lab.UnitSpec{Name: "stuck"})}
 		ended := &unit{Unit: fleet.NewUnit(lab.UnitSpec{Name: "ended"})}
 		close(ended.Ended)
-		err := awaitEnds([]*unit{stuck, ended})
+		err := endAll([]*unit{stuck, ended})
 		deploytest.Says(t, err, "unit stuck does not end")
 		if strings.Contains(err.Error(), "unit ended") {
 			t.Errorf("a unit that has ended is among those that have not: %v", err)

@@ -83,7 +83,7 @@ func (d *deployment) launch(u *unit) error {
 	if err != nil {
 		return err
 	}
-	if host := d.network.named(u.Spec.Node); host != nil {
+	if host := d.network.Named(u.Spec.Node); host != nil {
 		if err := host.Enter(command); err != nil {
 			return err
 		}
