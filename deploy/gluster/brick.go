@@ -58,11 +58,15 @@ func (a *answer) read(text []byte, how error) error {
 	return fmt.Errorf("%s (%w)", strings.TrimSpace(a.Problem+" "+string(text[:min(len(text), 300)])), err)
 }
 
-// reaches reports whether the mount is connected to a brick, by the mount's own state.
-func (v *Volume) reaches(brick string) (bool, error) {
+// checkReached returns an error unless the mount is connected to a brick, or is not if wanted is false, by
+// the mount's own state.
+func (v *Volume) checkReached(brick string, wanted bool) error {
 	text, err := os.ReadFile(filepath.Join(v.mountPath(), ".meta", "graphs", "active",
 		fmt.Sprintf("%s-client-%d", name, slices.Index(Bricks(), brick)), "private"))
-	return strings.Contains(string(text), "\nconnected = 1\n"), err
+	if reached := strings.Contains(string(text), "\nconnected = 1\n"); err != nil || reached != wanted {
+		return errors.Join(fmt.Errorf("the mount reaches %s: %t, want %t", brick, reached, wanted), err)
+	}
+	return nil
 }
 
 // Kill kills the server process of a brick and returns the proof.
@@ -80,12 +84,7 @@ func (v *Volume) Kill(ctx context.Context, brick string) (proof string, err erro
 		if err := host.Run(ctx, "kill", "-9", b.Process); err != nil {
 			return "", err
 		}
-		err = v.until(ctx, func() error {
-			if reached, err := v.reaches(brick); err != nil || reached {
-				return errors.Join(fmt.Errorf("the mount still reaches %s", brick), err)
-			}
-			return nil
-		})
+		err = v.until(ctx, func() error { return v.checkReached(brick, false) })
 		return "its process was killed, and the mount has lost it", err
 	}
 	return "", fmt.Errorf("%s does not run", brick)
@@ -100,8 +99,8 @@ func (v *Volume) Heal(ctx context.Context, brick string) error {
 		return err
 	}
 	return v.until(ctx, func() error {
-		if reached, err := v.reaches(brick); err != nil || !reached {
-			return errors.Join(fmt.Errorf("the mount does not reach %s", brick), err)
+		if err := v.checkReached(brick, true); err != nil {
+			return err
 		}
 		var now answer
 		if err := v.ask(ctx, &now, "volume", "heal", name, "info"); err != nil {

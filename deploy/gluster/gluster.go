@@ -200,8 +200,8 @@ func (v *Volume) mount(ctx context.Context, label string, lost func(error)) erro
 			return errors.Join(errors.New("nothing is mounted"), err)
 		}
 		for _, brick := range Bricks() {
-			if reached, err := v.reaches(brick); err != nil || !reached {
-				return errors.Join(fmt.Errorf("the mount does not reach %s", brick), err)
+			if err := v.checkReached(brick, true); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -258,9 +258,7 @@ func (v *Volume) Close() (err error) {
 		_ = v.client.Process.Kill() // the unmount may have ended it
 		<-v.ended
 	}
-	if v.hosts != nil {
-		err = errors.Join(err, v.hosts.Close())
-	}
+	err = errors.Join(err, v.hosts.Close())
 	v.launcher.Close()
 	return errors.Join(err, os.RemoveAll(v.dir))
 }
