@@ -22,11 +22,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) < 3 || os.Args[1] != "keeper" {
 		deploytest.Main(m, process.Janitor, nil)
 	}
-	kept, err := process.KeeperArguments(os.Args[2:])
-	if err == nil {
-		err = process.Keep(os.Stdin, os.Stdout, kept)
-	}
-	if err != nil {
+	if err := process.Keep(os.Stdin, os.Stdout, os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -37,9 +37,9 @@ func (d *deployment) keeperCommand(spec lab.UnitSpec, grace time.Duration) (*exe
 		return nil, fmt.Errorf("unit %s: %w", spec.Name, err)
 	}
 	fill := fleet.Placeholders(spec, d.group.dir, d.Endpoints)
-	kept := Kept{Grace: grace, Unprivileged: spec.Server != nil, Program: []string{program}}
+	kept := keptProgram{grace: grace, unprivileged: spec.Server != nil, program: []string{program}}
 	for _, argument := range spec.Args {
-		kept.Program = append(kept.Program, fill.Replace(argument))
+		kept.program = append(kept.program, fill.Replace(argument))
 	}
 	command := exec.Command(keeper[0], append(slices.Clone(keeper[1:]), kept.arguments()...)...)
 	command.Dir = workDir

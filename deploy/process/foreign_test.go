@@ -24,11 +24,7 @@ import (
 
 // playKeeper is the main function of a keeper's process.
 func playKeeper(args []string) {
-	kept, err := KeeperArguments(args)
-	if err == nil {
-		err = Keep(os.Stdin, os.Stdout, kept)
-	}
-	if err != nil {
+	if err := Keep(os.Stdin, os.Stdout, args); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -326,15 +322,15 @@ func TestAKeeperWaitsUntilItMayBegin(t *testing.T) {
 }
 
 func TestKeeperArguments(t *testing.T) {
-	kept, err := KeeperArguments([]string{"2s", "true", "nginx", "-v"})
-	if err != nil || kept.Grace != 2*time.Second || !kept.Unprivileged ||
-		!slices.Equal(kept.Program, []string{"nginx", "-v"}) {
-		t.Errorf("KeeperArguments = %+v, %v", kept, err)
+	kept, err := parseKept([]string{"2s", "true", "nginx", "-v"})
+	if err != nil || kept.grace != 2*time.Second || !kept.unprivileged ||
+		!slices.Equal(kept.program, []string{"nginx", "-v"}) {
+		t.Errorf("parseKept = %+v, %v", kept, err)
 	}
 	for _, args := range [][]string{{}, {"2s"}, {"2s", "true"}, {"soon", "true", "nginx"},
 		{"2s", "perhaps", "nginx"}} {
-		if _, err := KeeperArguments(args); err == nil {
-			t.Errorf("KeeperArguments(%q) passes", args)
+		if _, err := parseKept(args); err == nil {
+			t.Errorf("parseKept(%q) passes", args)
 		}
 	}
 }

@@ -89,7 +89,6 @@ func killGroup(leader int) error {
 		return pids
 	}
 	// Only members are killed: the group's number cannot be reused as long as its leader, this process, runs.
-	neverDone := func(entry) bool { return false } // signalUntil then signals until none lives
 	_, left, err := signalUntil(members, syscall.SIGKILL, neverDone, killPatience)
 	if len(left) > 0 {
 		err = fmt.Errorf("processes %v do not end after kill -9", left)

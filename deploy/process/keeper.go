@@ -25,13 +25,11 @@ const aliveDescriptor = 3
 // killPatience bounds how long processes may take to end after kill -9.
 const killPatience = 10 * time.Second
 
-// Kept describes a program and how a keeper keeps it.
-type Kept struct {
-	// Grace is the time between SIGTERM and SIGKILL; 0: there is no SIGTERM.
-	Grace time.Duration
-	// Unprivileged takes root's privileges from the program.
-	Unprivileged bool
-	Program      []string
+// keptProgram describes a program and how a keeper keeps it.
+type keptProgram struct {
+	grace        time.Duration // between SIGTERM and SIGKILL; 0: there is no SIGTERM
+	unprivileged bool          // the program does not have root's privileges
+	program      []string
 }
 
 // Keep starts a foreign program at the first byte of in, which the deployer sends once the limits of this
@@ -40,9 +38,14 @@ type Kept struct {
 // (new sessions, double forks), they stay below this process, because it adopts orphans.
 //
 // It is the main function of a keeper's process, which the deployer starts for every foreign unit. If the
-// program ends by itself, Keep writes an event to out: finished for exit status 0, otherwise failed. An
-// error means that processes may be left.
-func Keep(in io.Reader, out io.Writer, kept Kept) error {
+// program ends by itself, Keep writes an event to out: finished for exit status 0, otherwise failed. An error
+// means that processes may be left. args are the arguments that the deployer has appended to the keeper's
+// command.
+func Keep(in io.Reader, out io.Writer, args []string) error {
+	kept, err := parseKept(args)
+	if err != nil {
+		return err
+	}
 	runtime.LockOSThread() // Pdeathsig kills the program at the end of the thread that started it
 	unix.CloseOnExec(aliveDescriptor)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -55,8 +58,7 @@ func Keep(in io.Reader, out io.Writer, kept Kept) error {
 	if err != nil {
 		return say(out, lab.Event{Event: lab.EventFailed, Error: err.Error()})
 	}
-	k := keeper{kept: kept, root: program.Process.Pid, ended: make(chan unix.WaitStatus, 1),
-		empty: make(chan struct{})}
+	k := keeper{kept: kept, root: program.Process.Pid, ended: make(chan unix.WaitStatus, 1)}
 	go k.reap()
 	released := make(chan struct{})
 	go func() {
@@ -75,9 +77,9 @@ func Keep(in io.Reader, out io.Writer, kept Kept) error {
 // start starts the program. If this host does not let us make user namespaces, as in most
 // containers, an unprivileged program runs as root; PostgreSQL then refuses with a message
 // of its own.
-func (k Kept) start() (*exec.Cmd, error) {
+func (k keptProgram) start() (*exec.Cmd, error) {
 	program := k.command()
-	if !k.Unprivileged {
+	if !k.unprivileged {
 		return program, program.Start()
 	}
 	dropPrivileges(program.SysProcAttr)
@@ -90,8 +92,8 @@ func (k Kept) start() (*exec.Cmd, error) {
 }
 
 // command returns the command of the program, which writes all output to the unit's log.
-func (k Kept) command() *exec.Cmd {
-	program := exec.Command(k.Program[0], k.Program[1:]...)
+func (k keptProgram) command() *exec.Cmd {
+	program := exec.Command(k.program[0], k.program[1:]...)
 	program.Stdout, program.Stderr = os.Stderr, os.Stderr
 	program.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	return program
@@ -127,15 +129,13 @@ func ending(status unix.WaitStatus) lab.Event {
 
 // keeper holds the state of a keeper at work.
 type keeper struct {
-	kept  Kept
+	kept  keptProgram
 	root  int                  // process ID of the program
 	ended chan unix.WaitStatus // how the program itself ended
-	empty chan struct{}        // closed when no process is left
 }
 
 // reap waits for the program and every orphan, until none is left.
 func (k *keeper) reap() {
-	defer close(k.empty)
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, 0, nil)
@@ -149,90 +149,48 @@ func (k *keeper) reap() {
 	}
 }
 
-// firstWait and longestWait bound the pause between two looks at the processes of a unit. A look takes
-// milliseconds, and the processes are stopped while it reads their shared memory, so the pauses grow.
-const firstWait, longestWait = 5 * time.Millisecond, 200 * time.Millisecond
-
 // endAll ends every process below this one, and removes the named shared memory that a server has left.
 func (k *keeper) endAll() error {
 	var used sharedFiles
 	defer used.remove()
-	if grace := k.kept.Grace; grace > 0 {
+	ours := func(all []entry) []int {
 		used.stopAndAdd(k.kept)
-		if err := signalBelow(syscall.SIGTERM); err != nil {
+		return below(os.Getpid(), all)
+	}
+	if grace := k.kept.grace; grace > 0 {
+		if _, _, err := signalUntil(ours, syscall.SIGTERM, neverDone, 0); err != nil {
 			return err
 		}
 		// stopAndAdd stops the processes, which must run again to end.
-		if ended, err := k.signalUntilEmpty(syscall.SIGCONT, grace, &used); ended || err != nil {
+		if left, _, err := signalUntil(ours, syscall.SIGCONT, neverDone, grace); len(left) == 0 || err != nil {
 			return err
 		}
 	}
-	ended, err := k.signalUntilEmpty(syscall.SIGKILL, killPatience, &used)
-	if !ended && err == nil {
-		err = fmt.Errorf("processes below %d do not end after kill -9", os.Getpid())
+	left, _, err := signalUntil(ours, syscall.SIGKILL, neverDone, killPatience)
+	if len(left) > 0 {
+		err = fmt.Errorf("processes %v do not end after kill -9", left)
 	}
 	return err
 }
 
-// signalUntilEmpty signals every process below this one until none is left, or the time is over. It repeats
-// the signal, because processes may start others meanwhile.
-func (k *keeper) signalUntilEmpty(
-	signal syscall.Signal, patience time.Duration, used *sharedFiles,
-) (ended bool, err error) {
-	wait := firstWait
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); wait = min(2*wait, longestWait) {
-		used.stopAndAdd(k.kept)
-		if err := signalBelow(signal); err != nil {
-			return false, err
-		}
-		if k.awaitEmpty(wait) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// awaitEmpty waits until no process is left, or the time is over, and reports whether none is left.
-func (k *keeper) awaitEmpty(within time.Duration) bool {
-	select {
-	case <-k.empty:
-		return true
-	case <-time.After(within):
-		return false
-	}
-}
-
-// signalBelow signals every process that descends from this one.
-func signalBelow(signal syscall.Signal) error {
-	all, err := processes()
-	if err != nil {
-		return err
-	}
-	for _, pid := range below(os.Getpid(), all) {
-		_ = syscall.Kill(pid, signal) // it may have ended meanwhile
-	}
-	return nil
-}
-
-// KeeperArguments parses the arguments that a deployer has appended to the keeper's
-// command: the grace period, whether the program is unprivileged, and the program with
-// its arguments.
-func KeeperArguments(args []string) (kept Kept, err error) {
+// parseKept parses the arguments of a keeper: the grace period, whether the program is unprivileged, and the
+// program with its arguments.
+func parseKept(args []string) (kept keptProgram, err error) {
 	if len(args) < 3 {
 		return kept, errors.New("a keeper needs a grace period, a privilege and a program: it is started by " +
 			"cleave, not by hand")
 	}
-	kept.Grace, err = time.ParseDuration(args[0])
+	kept.grace, err = time.ParseDuration(args[0])
 	if err == nil {
-		kept.Unprivileged, err = strconv.ParseBool(args[1])
+		kept.unprivileged, err = strconv.ParseBool(args[1])
 	}
-	kept.Program = args[2:]
+	kept.program = args[2:]
 	return kept, err
 }
 
-// arguments returns the arguments that KeeperArguments parses.
-func (k Kept) arguments() []string {
-	return append([]string{k.Grace.String(), strconv.FormatBool(k.Unprivileged)}, k.Program...)
+// arguments returns the arguments that parseKept parses.
+func (k keptProgram) arguments() []string {
+	return append([]string{k.grace.String(), strconv.FormatBool(k.unprivileged)}, k.program...)
 }
 
 // findProgram returns the path of a foreign unit's program: a name without a slash is

@@ -28,11 +28,14 @@ func (m *sharedFiles) remove() {
 // stopAndAdd stops the processes of a server, so that none makes another file unseen before the
 // next signal, and adds the files that they have now. It does nothing for other programs, which
 // keep their privileges: their files may belong to programs outside of the trial, too.
-func (m *sharedFiles) stopAndAdd(kept Kept) {
-	if !kept.Unprivileged {
+func (m *sharedFiles) stopAndAdd(kept keptProgram) {
+	if !kept.unprivileged {
 		return
 	}
-	for _, pid := range stopBelow() {
+	ours := func(all []entry) []int { return below(os.Getpid(), all) }
+	// There are none if the processes cannot be listed.
+	stopped, _, _ := signalUntil(ours, syscall.SIGSTOP, func(p entry) bool { return p.stopped }, stopPatience)
+	for _, pid := range stopped {
 		process := filepath.Join("/proc", strconv.Itoa(pid))
 		links, _ := filepath.Glob(filepath.Join(process, "fd", "*")) // the pattern is well formed
 		for _, link := range links {
@@ -59,11 +62,3 @@ func (m *sharedFiles) add(path string) {
 // stopPatience bounds how long processes may take to stop: one that waits for a disk
 // stops only afterwards.
 const stopPatience = time.Second
-
-// stopBelow stops every process below this one and returns their numbers; none if they
-// cannot be listed.
-func stopBelow() []int {
-	ours := func(all []entry) []int { return below(os.Getpid(), all) }
-	stopped, _, _ := signalUntil(ours, syscall.SIGSTOP, func(p entry) bool { return p.stopped }, stopPatience)
-	return stopped
-}

@@ -50,8 +50,8 @@ var _ lab.Deployer = (*Deployer)(nil)
 
 // New returns a deployer of unit programs. programs is their folder, or the path of the only one if units
 // name none (lab.UnitSpec.Own). The janitor command is called with a directory as its last
-// argument and must call Janitor; the keeper command is called with the arguments that KeeperArguments
-// parses and must call Keep. label marks everything that is started.
+// argument and must call Janitor; the keeper command is called with the arguments of Keep and must
+// call it. label marks everything that is started.
 func New(programs string, janitor, keeper []string, label string) *Deployer {
 	return &Deployer{programs: programs, janitor: janitor, keeper: keeper, label: label, grace: stopGrace}
 }

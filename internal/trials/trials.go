@@ -37,13 +37,7 @@ func Part(args []string) func() error {
 	case len(args) == 2 && args[0] == janitorName:
 		return func() error { return process.Janitor(os.Stdin, args[1]) }
 	case len(args) > 0 && args[0] == keeperName:
-		return func() error {
-			kept, err := process.KeeperArguments(args[1:])
-			if err != nil {
-				return err
-			}
-			return process.Keep(os.Stdin, os.Stdout, kept)
-		}
+		return func() error { return process.Keep(os.Stdin, os.Stdout, args[1:]) }
 	}
 	return nil
 }

@@ -33,11 +33,7 @@ func Main(args []string, in io.ReadCloser, out io.Writer, meter lab.Meter) error
 	case command == sweeperCommand && len(args) == 2:
 		return leftovers.Sweep(in, args[1])
 	case command == KeeperCommand:
-		kept, err := process.KeeperArguments(args[1:])
-		if err != nil {
-			return err
-		}
-		return process.Keep(in, out, kept)
+		return process.Keep(in, out, args[1:])
 	}
 	return fmt.Errorf("%q is no command of the agent: it is started by cleave, not by hand", args)
 }
