@@ -168,9 +168,6 @@ func (f *Fleet[L]) startStage(ctx context.Context, stage []lab.UnitSpec) error {
 	return nil
 }
 
-// noWait returns nil at once: awaitUsable calls it for units that do not report readiness.
-func noWait(context.Context) error { return nil }
-
 // readyOf returns the visit that succeeds when a unit can be used; nil if the unit has none.
 func readyOf(spec lab.UnitSpec) Visit {
 	switch {
@@ -183,26 +180,29 @@ func readyOf(spec lab.UnitSpec) Visit {
 }
 
 // awaitUsable waits until a unit can be used at an address: until its log has the text of its readiness,
-// and it is healthy or a visit succeeds. It waits for the end of a unit that finishes. For a unit whose
-// spec has no sign of readiness it calls otherwise.
-func (u *Unit) awaitUsable(ctx context.Context, address string, otherwise func(context.Context) error) error {
+// and it is healthy or a visit succeeds. It waits for the end of a unit that finishes. It returns false at
+// once for a unit whose spec has no sign of readiness.
+func (u *Unit) awaitUsable(ctx context.Context, address string) (hasSign bool, err error) {
+	ctx, cancel := u.readyInTime(ctx)
+	defer cancel()
 	if u.Spec.Finishes {
-		return u.awaitFinished(ctx)
+		return true, u.awaitFinished(ctx)
 	}
 	if err := u.awaitText(ctx); err != nil {
-		return err
+		return true, err
 	}
-	if u.Spec.Readiness.Healthy {
-		return u.awaitHealthy(ctx)
+	switch ready := readyOf(u.Spec); {
+	case u.Spec.Readiness.Healthy:
+		err = u.Healthy(ctx)
+	case ready != nil:
+		return true, AwaitVisit(ctx, u, address, ready)
+	case u.Spec.Readiness.Log == "":
+		return false, nil
 	}
-	if ready := readyOf(u.Spec); ready != nil {
-		return AwaitVisit(ctx, u, address, ready)
-	}
-	if u.Spec.Readiness.Log != "" {
+	if err == nil {
 		u.markUsable()
-		return nil
 	}
-	return otherwise(ctx)
+	return true, err
 }
 
 // awaitPrepared waits until a command that prepares has ended, and returns an error unless it has

@@ -259,6 +259,8 @@ func (f *Fleet[L]) again(ctx context.Context, ended L, mayMove bool) error {
 	if err := next.Start(ctx); err != nil {
 		return err
 	}
-	return next.unit().awaitUsable(ctx, f.platform.Reach(name),
-		func(ctx context.Context) error { return f.AwaitOpen(ctx, next) })
+	if hasSign, err := next.unit().awaitUsable(ctx, f.platform.Reach(name)); hasSign {
+		return err
+	}
+	return f.AwaitOpen(ctx, next)
 }

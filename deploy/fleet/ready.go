@@ -102,21 +102,8 @@ func (u *Unit) readyInTime(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeoutCause(ctx, patience, fmt.Errorf("not ready after %v", patience))
 }
 
-// awaitHealthy waits until the unit's health check says that it can be used.
-func (u *Unit) awaitHealthy(ctx context.Context) error {
-	ctx, cancel := u.readyInTime(ctx)
-	defer cancel()
-	err := u.Healthy(ctx)
-	if err == nil {
-		u.markUsable()
-	}
-	return err
-}
-
 // awaitFinished waits until the unit has ended, and returns an error unless it has succeeded.
 func (u *Unit) awaitFinished(ctx context.Context) error {
-	ctx, cancel := u.readyInTime(ctx)
-	defer cancel()
 	if err := u.AwaitEnd(ctx); err != nil {
 		return fmt.Errorf("%v does not end: %w", u, context.Cause(ctx))
 	}
@@ -137,8 +124,6 @@ func (u *Unit) awaitText(ctx context.Context) error {
 	if u.Spec.Readiness.Log == "" {
 		return nil
 	}
-	ctx, cancel := u.readyInTime(ctx)
-	defer cancel()
 	for begun := time.Now(); ; {
 		pause := lookAgain
 		if u.ReadLog != nil {

@@ -105,7 +105,7 @@ func TestReadiness(t *testing.T) {
 				u.Ended = c.ended
 			}
 			_, _ = io.WriteString(u.Log, c.writes)
-			err := u.awaitUsable(t.Context(), c.address, noWait)
+			_, err := u.awaitUsable(t.Context(), c.address)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

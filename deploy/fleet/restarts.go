@@ -40,25 +40,11 @@ func (s *Supervisor) beginLoad() error {
 		case u == nil:
 		case u.willRestart:
 			return fmt.Errorf("%v does not stay up: it ended: %w%s", u, u.outcome, u.Log.LastWords())
-		case u.restarting:
+		case u.restarting.Load():
 			return fmt.Errorf("%v does not stay up: it is being started again%s", u, u.Log.LastWords())
 		}
 	}
 	return nil
-}
-
-// isRestarting reports whether a unit is a further life that cannot be used yet.
-func (s *Supervisor) isRestarting(u *Unit) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return u.restarting
-}
-
-// markRestarted records that a further life can be used: it is not being started again any more.
-func (s *Supervisor) markRestarted(u *Unit) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u.restarting = false
 }
 
 // keepUp starts a unit again each time that it ends with an error before the load: it may need others that do
@@ -98,16 +84,16 @@ func (f *Fleet[L]) keepUp(life L) {
 // again.
 func (f *Fleet[L]) restart(life L) error {
 	u := life.unit()
-	u.restarting = true // without the mutex: no other goroutine has it yet
+	u.restarting.Store(true)
 	f.Add(life)
 	if err := life.Start(f.starting); err != nil {
 		return err
 	}
-	err := u.awaitUsable(f.starting, f.platform.Reach(u.Spec.Name), noWait)
+	_, err := u.awaitUsable(f.starting, f.platform.Reach(u.Spec.Name))
 	if err != nil && !u.endsToStartAgain(f.starting) {
 		return err
 	}
-	f.markRestarted(u)
+	u.restarting.Store(false)
 	return nil
 }
 
@@ -136,8 +122,8 @@ func (f *Fleet[L]) awaitReady(ctx context.Context, spec lab.UnitSpec) error {
 	defer cancel()
 	err := fmt.Errorf("unit %s is being started again", spec.Name)
 	for {
-		if u := f.Named(spec.Name).unit(); !f.isRestarting(u) {
-			err = u.awaitUsable(ctx, f.platform.Reach(spec.Name), noWait)
+		if u := f.Named(spec.Name).unit(); !u.restarting.Load() {
+			_, err = u.awaitUsable(ctx, f.platform.Reach(spec.Name))
 			if err == nil || !u.endsToStartAgain(ctx) {
 				return err
 			}

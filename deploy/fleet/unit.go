@@ -41,11 +41,11 @@ type Unit struct {
 	clock       chan reply      // with the time of its clock
 	usage       chan reply      // with its usage
 	report      json.RawMessage
-	failure     string // its own message if it gave up; read after its end
-	outcome     error  // how it ended: the error that JudgeEnd got; read after its end
-	doomed      bool   // killed on purpose; guarded by the supervisor's mutex
-	willRestart bool   // it is started again; read after its end
-	restarting  bool   // a further life that cannot be used yet; guarded by the supervisor's mutex
+	failure     string      // its own message if it gave up; read after its end
+	outcome     error       // how it ended: the error that JudgeEnd got; read after its end
+	doomed      bool        // killed on purpose; guarded by the supervisor's mutex
+	willRestart bool        // it is started again; read after its end
+	restarting  atomic.Bool // a further life that cannot be used yet
 
 	hostPID atomic.Int64
 
