@@ -46,17 +46,22 @@ func (f *Fleet[L]) EndForeign(ctx context.Context) error {
 	return nil
 }
 
-// takeLeft moves the regular files that a unit left in its volume to the files handed over. It fails if a
+// takeLeft copies the regular files that a unit left in its volume to the files handed over. It fails if a
 // link of the unit leads out of the volume.
-func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) (err error) {
-	folder, err := os.OpenInRoot(volume, spec.Leaves)
+func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) error {
+	root, err := os.OpenRoot(volume)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // only read
+	folder, err := root.OpenFile(spec.Leaves, openLeft, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
+	defer func() { _ = folder.Close() }() // only read
 	entries, err := folder.ReadDir(-1)
 	if err != nil {
 		return err
@@ -69,25 +74,22 @@ func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) (err error) {
 			continue
 		}
 		to := filepath.Join(s.handed.folder, spec.Name+"."+entry.Name())
-		if err := moveFile(folder, entry.Name(), to); err != nil {
-			return fmt.Errorf("move %s: %w", entry.Name(), err)
+		if err := copyLeft(root, filepath.Join(spec.Leaves, entry.Name()), to); err != nil {
+			return fmt.Errorf("copy %s: %w", entry.Name(), err)
 		}
 	}
 	return nil
 }
 
-// moveFile moves a file of a folder to a path. If the two are on different file systems, as with a volume
-// that can be filled, it copies the file, and the end of the trial removes the original.
-func moveFile(folder *os.File, name, to string) error {
-	err := unix.Renameat(int(folder.Fd()), name, unix.AT_FDCWD, to)
-	if !errors.Is(err, unix.EXDEV) {
-		return err
-	}
-	descriptor, err := unix.Openat(int(folder.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+// openLeft holds the flags with which a thing that a unit left is opened: a pipe must not make us wait.
+const openLeft = os.O_RDONLY | unix.O_NONBLOCK
+
+// copyLeft copies a file of a volume to a path. The end of the trial removes the original.
+func copyLeft(volume *os.Root, name, to string) error {
+	from, err := volume.OpenFile(name, openLeft, 0)
 	if err != nil {
 		return err
 	}
-	from := os.NewFile(uintptr(descriptor), name)
 	defer func() { _ = from.Close() }() // only read
 	file, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {

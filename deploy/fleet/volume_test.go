@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -92,6 +94,11 @@ func TestAUnitsLinksLeadNowhereWhenItsFilesAreTaken(t *testing.T) {
 		t.Error("no error for a folder of the host")
 	}
 	expectUntouched(t, file)
+	testset.Must(t, unix.Mkfifo(filepath.Join(path, "pipe"), 0o600))
+	spec.Leaves = "pipe"
+	if err := s.takeLeft(spec, path); err == nil {
+		t.Error("no error for a pipe in place of the folder")
+	}
 	spec.Leaves = "left"
 	left := filepath.Join(path, "left")
 	testset.Must(t, os.Mkdir(left, 0o700))
