@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -53,4 +55,51 @@ func (u *Unit) ask(
 		err = fmt.Errorf("ask unit %s for its %s: %w", u.Spec.Name, question, err)
 	}
 	return arrived, err
+}
+
+// clockQuestions is the number of questions to each clock; the fastest answer, which is the most exact,
+// counts.
+const clockQuestions = 5
+
+// askClocks reads the clock of every unit that has a control connection.
+func (s *Supervisor) askClocks(ctx context.Context) ([]lab.ClockReading, error) {
+	own, err := os.ReadFile(lab.KernelRun)
+	if err != nil {
+		return nil, fmt.Errorf("compare the clocks of units with this host's: %w", err)
+	}
+	var readings []lab.ClockReading
+	for _, u := range s.All() {
+		if u.Spec.Foreign {
+			continue
+		}
+		reading, err := u.readClock(ctx, strings.TrimSpace(string(own)))
+		if err != nil {
+			return nil, err
+		}
+		readings = append(readings, reading)
+	}
+	return readings, nil
+}
+
+// readClock returns the offset of the unit's clock from this host's, and its bound: the answer was sent at
+// some moment between question and arrival. ownRun identifies the run of this host's kernel.
+func (u *Unit) readClock(ctx context.Context, ownRun string) (lab.ClockReading, error) {
+	best := lab.ClockReading{Unit: u.Spec.Name}
+	for n := range clockQuestions {
+		asked := time.Now()
+		var answer lab.ClockAnswer
+		arrived, err := u.ask(ctx, lab.CommandClock, u.clock, &answer)
+		if err != nil {
+			return best, err
+		}
+		if answer.KernelRun == ownRun {
+			best.Shared = true
+		}
+		half := arrived.Sub(asked) / 2
+		if n == 0 || half.Seconds() < best.BoundSeconds {
+			best.BoundSeconds = half.Seconds()
+			best.OffsetSeconds = time.Unix(0, answer.Nanoseconds).Sub(asked.Add(half)).Seconds()
+		}
+	}
+	return best, nil
 }
