@@ -58,3 +58,34 @@ func allowed(t *testing.T, pid int) string {
 	t.Fatalf("the kernel does not say on which processors %d may run: %s", pid, status)
 	return ""
 }
+
+// replicas checks that each replica is a unit of its own, also with limits, and that callers get the
+// addresses of all.
+func replicas(t *testing.T, s *suite) {
+	l := Layout("front", "stock")
+	l.Units[2].Scalable = true
+	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 3},
+		Limits: map[string]lab.Limits{"stock": {CPU: 0.5}}}.Scale(l)
+	testset.Must(t, err)
+	d := s.play(t, scaled)
+	answers(t, d, "stock-3", "stock-3:1")
+	reports := end(t, d)
+	if want := `"front:1 stock:1 stock-2:1 stock-3:1"`; reports["lead"] != want {
+		t.Errorf("the lead has heard %s from the others, want %s", reports["lead"], want)
+	}
+	if len(reports) != 5 {
+		t.Errorf("%d units have reported, want 5: %v", len(reports), reports)
+	}
+}
+
+// reached checks that this host and the lead reach front at an address of the given kind, and stock at its
+// usual address.
+func reached(t *testing.T, s *suite, kind lab.Reach) {
+	l := Layout("front", "stock")
+	l.Units[1].Reached = kind
+	d := s.play(t, l)
+	answers(t, d, "front", "front:1")
+	if reports, want := end(t, d), `"front:1 stock:1"`; reports["lead"] != want {
+		t.Errorf("the lead has heard %s from the others, want %s", reports["lead"], want)
+	}
+}
