@@ -69,7 +69,6 @@ func Sweep(in io.Reader, dir string) error {
 	}
 	if root != nil {
 		err = errors.Join(err, removeDir(root, label))
-		_ = os.Remove(filepath.Dir(dir)) // refused while another conductor runs
 	}
 	return err
 }
@@ -102,11 +101,13 @@ func endProcesses(label, dir string) error {
 	}
 }
 
-// removeDir removes a private directory. It does not follow links in it.
+// removeDir removes a private directory, and the root if it is then empty. It does not follow links in the
+// directory.
 func removeDir(root *os.Root, label string) error {
 	for begin := time.Now(); ; time.Sleep(pollEvery) {
 		err := errors.Join(volume.UnmountBelow(filepath.Join(root.Name(), label)), root.RemoveAll(label))
 		if err == nil {
+			_ = os.Remove(root.Name()) // refused while another conductor runs
 			return nil
 		}
 		if time.Since(begin) > removePatience {
