@@ -119,6 +119,7 @@ type Sampling interface {
 // ProgramSamples holds the sampled stacks of a process.
 type ProgramSamples struct {
 	Unit, Role string
+	PID        int    // as in ThreadUse
 	Own        string // the path of the module of its own code
 	Stacks     []SampledStack
 }

@@ -43,10 +43,40 @@ func (Profiler) Layers(
 		if s.count == 0 {
 			one.Unsampled = unsampled
 		}
-		one.Seconds = divide(s, threadsOf(s.runtime, role, seen.Threads), used.CPUSeconds)
+		one.Seconds = layersOf(s, role, about, seen, used.CPUSeconds)
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// layersOf divides the CPU time of a role by layers. Programs in Go beside one in Java or Node.js, whose
+// profile says nothing about them, are divided by their own samples.
+func layersOf(
+	s samples, role string, about lab.Profiling, seen lab.ProfiledWindow, metered float64,
+) map[lab.Layer]float64 {
+	isBeside := func(t lab.ThreadUse) bool {
+		return slices.ContainsFunc(seen.Programs, func(p lab.ProgramSamples) bool {
+			return p.Role == role && p.PID == t.PID
+		})
+	}
+	var own, beside []lab.ThreadUse
+	for _, t := range seen.Threads {
+		if (s.runtime == runtimeJava || s.runtime == runtimeNode) && isBeside(t) {
+			beside = append(beside, t)
+		} else {
+			own = append(own, t)
+		}
+	}
+	ours, theirs := threadsOf(s.runtime, role, own), threadsOf(runtimeGo, role, beside)
+	if theirs.all() == 0 {
+		return divide(s, ours, metered)
+	}
+	share := theirs.all() / (ours.all() + theirs.all())
+	seconds := divide(s, ours, metered*(1-share))
+	for layer, more := range divide(sampled(role, seen.Programs, about.Own), theirs, metered*share) {
+		seconds[layer] += more
+	}
+	return seconds
 }
 
 // noSamples lists the reasons why a role has no samples, unless the sampler itself could not run.
@@ -123,6 +153,15 @@ type threads struct {
 	user, system float64               // of the threads that the profiler samples
 	others       map[lab.Layer]float64 // of those that it does not sample, by layer
 	profiler     float64               // of the profiler's own threads
+}
+
+// all returns the CPU time of all threads, in seconds.
+func (t threads) all() float64 {
+	sum := t.user + t.system + t.profiler
+	for _, seconds := range t.others {
+		sum += seconds
+	}
+	return sum
 }
 
 // threadsOf adds up the CPU time of the threads of a role. It recognizes the JVM's own threads by their

@@ -314,6 +314,22 @@ func TestProgramsThatWereSampledFromOutside(t *testing.T) {
 	}
 }
 
+// TestAGoHelperBesideJava checks that the samples of a program in Java divide only the time of its own
+// threads.
+func TestAGoHelperBesideJava(t *testing.T) {
+	s := newSamples(runtimeJava)
+	s.add(lab.LayerApplication, 1, false)
+	seen := lab.ProfiledWindow{
+		Threads: []lab.ThreadUse{{Role: "shop", PID: 1, UserSeconds: 6}, {Role: "shop", PID: 2, UserSeconds: 2}},
+		Programs: []lab.ProgramSamples{{Role: "shop", PID: 2,
+			Stacks: []lab.SampledStack{{Functions: []string{"net/http.Serve"}, Count: 1}}}},
+	}
+	got := layersOf(s, "shop", lab.Profiling{}, seen, 16)
+	if want := map[lab.Layer]float64{lab.LayerApplication: 12, lab.LayerHTTP: 4}; !maps.Equal(got, want) {
+		t.Errorf("its time is divided into %v, want %v", got, want)
+	}
+}
+
 // TestAProgramWithoutAModuleIsSampled: its own code is in package main.
 func TestAProgramWithoutAModuleIsSampled(t *testing.T) {
 	s := sampled("shop", []lab.ProgramSamples{{Role: "shop", Stacks: []lab.SampledStack{
