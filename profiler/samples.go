@@ -78,16 +78,14 @@ func readJava(data []byte, own []string, began, ended time.Time) (samples, error
 	}
 	s := newSamples(runtimeJava)
 	for _, sample := range taken {
-		if sample.Event != event || len(sample.Frames) == 0 || sample.Time.Before(began) ||
-			sample.Time.After(ended) {
+		if sample.Event != event || sample.Class == "" || sample.Time.Before(began) || sample.Time.After(ended) {
 			continue
 		}
-		top := sample.Frames[0]
-		layer, known := layerOf(top.Class, own, rules)
+		layer, known := layerOf(sample.Class, own, rules)
 		if !known {
 			layer = unruledLayer(own)
 		}
-		s.add(layer, 1, top.Native)
+		s.add(layer, 1, sample.Native)
 	}
 	return s, nil
 }

@@ -27,23 +27,16 @@ const (
 type Sample struct {
 	Event string
 	Time  time.Time
-	// Frames is the stack, the running method first. It is empty if the JVM could not walk the stack.
-	Frames []Frame
-}
-
-// Frame is a method on a stack.
-type Frame struct {
-	Class  string // such as "java.util.HashMap"
-	Method string
-	Native bool
+	// Class is that of the running method, such as "java.util.HashMap"; "" if the JVM could not walk the stack.
+	Class  string
+	Native bool // the running method is native
 }
 
 // chunk is an independent part of a recording.
 type chunk struct {
 	classes map[int64]*class
 	// pools holds the constants, by the name of their class.
-	pools  map[string]map[int64]value
-	frames map[int64][]Frame // resolved stacks, by key
+	pools map[string]map[int64]value
 
 	// startNanos is the wall clock and startTicks the clock of events at the start of the chunk.
 	startNanos, startTicks, ticksPerSecond int64
@@ -98,9 +91,8 @@ func readChunk(data []byte) ([]Sample, error) {
 		return nil,
 			errors.New("its integers are not compressed, which is not read here: record with compressed integers")
 	}
-	const objectsPerByte = 4 // generous: the objects of real recordings have fields, which take bytes
-	c := &chunk{pools: map[string]map[int64]value{}, frames: map[int64][]Frame{},
-		left:       objectsPerByte * len(data),
+	c := &chunk{pools: map[string]map[int64]value{},
+		left:       len(data), // generous: the objects of real recordings have fields, which take bytes
 		startNanos: long(data[offsetNanos:]), startTicks: long(data[offsetTicks:]),
 		ticksPerSecond: long(data[offsetPace:])}
 	if c.ticksPerSecond <= 0 {
@@ -210,35 +202,28 @@ func (c *chunk) samples(data []byte) ([]Sample, error) {
 		if b.err != nil {
 			return all, fmt.Errorf("%s: %w", of.name, b.err)
 		}
-		seconds := float64(v.parts["startTime"].number-c.startTicks) / float64(c.ticksPerSecond)
-		all = append(all, Sample{Event: of.name, Frames: c.stack(v.parts["stackTrace"].number),
+		seconds := float64(v.part("startTime").number-c.startTicks) / float64(c.ticksPerSecond)
+		class, native := c.running(v.part("stackTrace").number)
+		all = append(all, Sample{Event: of.name, Class: class, Native: native,
 			Time: time.Unix(0, c.startNanos).Add(time.Duration(seconds * float64(time.Second)))})
 	}
 	return all, nil
 }
 
-// stack returns the frames of a stack by its key.
-func (c *chunk) stack(key int64) []Frame {
-	if frames, known := c.frames[key]; known {
-		return frames
-	}
-	var frames []Frame
-	for _, f := range c.pools["jdk.types.StackTrace"][key].parts["frames"].list {
-		method := c.pools["jdk.types.Method"][f.parts["method"].number]
-		class := c.pools["java.lang.Class"][method.parts["type"].number]
-		frames = append(frames, Frame{
-			Class:  strings.ReplaceAll(c.symbol(class.parts["name"].number), "/", "."),
-			Method: c.symbol(method.parts["name"].number),
-			Native: c.pools["jdk.types.FrameType"][f.parts["type"].number].parts["description"].text == "Native",
-		})
-	}
-	c.frames[key] = frames
-	return frames
+// running returns the class of the method that runs on a stack, by the key of the stack, and whether the
+// method is native.
+func (c *chunk) running(key int64) (class string, native bool) {
+	frame := c.pools["jdk.types.StackTrace"][key].part("frames")
+	method := c.pools["jdk.types.Method"][frame.part("method").number]
+	of := c.pools["java.lang.Class"][method.part("type").number]
+	kind := c.pools["jdk.types.FrameType"][frame.part("type").number]
+	class = strings.ReplaceAll(c.symbol(of.part("name").number), "/", ".")
+	return class, kind.part("description").text == "Native"
 }
 
 // symbol returns the text of a symbol. The symbol may hold the key of a text instead.
 func (c *chunk) symbol(key int64) string {
-	text := c.pools["jdk.types.Symbol"][key].parts["string"]
+	text := c.pools["jdk.types.Symbol"][key].part("string")
 	if text.text == "" && text.number != 0 {
 		return c.pools["java.lang.String"][text.number].text
 	}

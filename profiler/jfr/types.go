@@ -3,6 +3,7 @@ package jfr
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -19,6 +20,7 @@ type field struct {
 	class    int64
 	constant bool
 	array    bool
+	needed   bool // by samples
 }
 
 // element is a node of the metadata tree.
@@ -50,8 +52,10 @@ func readClasses(b *decoder) map[int64]*class {
 			c := &class{name: e.attributes["name"]}
 			for _, f := range e.children {
 				if f.name == "field" {
-					c.fields = append(c.fields, field{name: f.attributes["name"], class: integer(f.attributes["class"]),
-						constant: f.attributes["constantPool"] == "true", array: f.attributes["dimension"] == "1"})
+					name := f.attributes["name"]
+					c.fields = append(c.fields, field{name: name, class: integer(f.attributes["class"]),
+						constant: f.attributes["constantPool"] == "true", array: f.attributes["dimension"] == "1",
+						needed: slices.Contains(neededFields, name)})
 				}
 			}
 			classes[integer(e.attributes["id"])] = c
@@ -94,13 +98,33 @@ func readElement(b *decoder, texts []string, depth int) element {
 	return e
 }
 
-// value is the value of a field: a number, a text, a list, or an object with its fields by name.
+// value is the value of a field: a number, a text, or an object with those of its fields that samples need.
+// That of an array is its first element: the first frame of a stack is the running method.
 type value struct {
 	number int64
 	text   string
-	parts  map[string]value
-	list   []value
+	parts  []part
 }
+
+// part is a field of an object.
+type part struct {
+	name string
+	value
+}
+
+// part returns a field of an object; a zero value if it has none of that name.
+func (v value) part(name string) value {
+	for _, p := range v.parts {
+		if p.name == name {
+			return p.value
+		}
+	}
+	return value{}
+}
+
+// neededFields are the names of the fields that samples need.
+var neededFields = []string{"startTime", "stackTrace", "frames", "method", "type", "name", "string",
+	"description"}
 
 // read reads a value of a class. Values of the types boolean, byte, float and double are skipped, because no
 // sample needs them.
@@ -129,11 +153,14 @@ func (c *chunk) read(b *decoder, of *class, depth int) value {
 		b.fail(errors.New("its values outnumber its bytes"))
 		return value{}
 	}
-	v := value{parts: make(map[string]value, len(of.fields))}
+	var v value
 	for _, f := range of.fields {
-		v.parts[f.name] = c.readField(b, f, depth)
+		one := c.readField(b, f, depth)
 		if b.err != nil {
 			break
+		}
+		if f.needed {
+			v.parts = append(v.parts, part{f.name, one})
 		}
 	}
 	return v
@@ -155,12 +182,15 @@ func (c *chunk) readField(b *decoder, f field, depth int) value {
 	if !f.array {
 		return one()
 	}
-	var all value
-	for range b.count() {
-		all.list = append(all.list, one())
+	var first value
+	for i := range b.count() {
+		next := one()
+		if i == 0 {
+			first = next
+		}
 		if b.err != nil {
 			break
 		}
 	}
-	return all
+	return first
 }
