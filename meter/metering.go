@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -16,18 +15,13 @@ import (
 // meter.
 type metering struct {
 	ctx   context.Context // of Watch: metering ends with it
-	asked chan request    // requests to the goroutine
-	stop  chan struct{}
-	once  sync.Once
-	ended chan struct{}
+	asked chan func()     // requests to the goroutine
+	// stopping ends with ctx, or by stop.
+	stopping context.Context
+	stop     context.CancelFunc
+	ended    chan struct{}
 	// work is used only by the goroutine until ended is closed.
 	work *worker
-}
-
-// request is a function for the reading goroutine.
-type request struct {
-	do     func() error
-	answer chan error
 }
 
 // Mark reads the counters of all units now. The first mark samples memory before it reads the counters,
@@ -54,14 +48,14 @@ func (m *metering) Follow(tell func(lab.UsedSecond)) error {
 
 // ask runs a function on the reading goroutine and waits for its end.
 func (m *metering) ask(do func() error) error {
-	wanted := request{do, make(chan error, 1)}
+	answer := make(chan error, 1)
 	select {
-	case m.asked <- wanted:
+	case m.asked <- func() { answer <- do() }:
 	case <-m.ended:
 		return m.over()
 	}
 	select {
-	case err := <-wanted.answer:
+	case err := <-answer:
 		return err
 	case <-m.ended:
 		return m.over()
@@ -78,7 +72,7 @@ func (m *metering) over() error {
 
 // Stop ends sampling and returns the usage between the two marks.
 func (m *metering) Stop() (lab.Metered, error) {
-	m.once.Do(func() { close(m.stop) })
+	m.stop()
 	<-m.ended
 	return m.work.result()
 }
@@ -90,6 +84,7 @@ func (m *metering) loop(begun chan<- error) {
 	defer runtime.UnlockOSThread()
 	defer close(m.ended)
 	defer m.work.close()
+	defer m.stop() // frees what stopping holds
 	err := m.work.begin()
 	begun <- err
 	if err != nil {
@@ -100,12 +95,10 @@ func (m *metering) loop(begun chan<- error) {
 	defer timer.Stop()
 	for {
 		select {
-		case <-m.ctx.Done():
+		case <-m.stopping.Done():
 			return
-		case <-m.stop:
-			return
-		case wanted := <-m.asked:
-			wanted.answer <- wanted.do()
+		case do := <-m.asked:
+			do()
 		case <-timer.C:
 			m.work.round()
 		}
