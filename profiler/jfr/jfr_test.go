@@ -153,7 +153,7 @@ func nested(t *testing.T, size int) []byte {
 	binary.BigEndian.PutUint64(data[offsetMeta:], uint64(len(data)))
 	data = append(data, event(0, meta)...)
 	binary.BigEndian.PutUint64(data[offsetPool:], uint64(len(data)))
-	data = append(data, event(1, number(nil, 0, 0, 0, 0, 1, 1, 1, 1))...) // one constant of class 1, with the key 1
+	data = append(data, event(1, number(nil, 0, 0, 0, 0, 1, 1, 1, 1))...) // a constant of class 1, of key 1
 	return data[:size]
 }
 
