@@ -164,40 +164,30 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	if hosts == 0 {
 		return nil, errors.New("no hosts are named: name them (--hosts user@a,user@b)")
 	}
-	places, nodes, volumes := map[string]int{}, map[string]int{}, map[string]int{}
-	taken := make([]bool, hosts)
-	for _, spec := range specs {
-		if index, isNumbered := hostIndex(spec.Node); isNumbered {
-			nodes[spec.Node] = index
-			if index < hosts {
-				taken[index] = true
-			}
-		}
+	names := make([]string, hosts)
+	for i := range names {
+		names[i] = "node-" + strconv.Itoa(i+1)
 	}
+	nodes, err := containers.Places(names, specs, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: name more hosts (--hosts)", err)
+	}
+	places, volumes := map[string]int{}, map[string]int{}
 	// Units with a node come first. Units without one follow those with which they share a volume.
 	for _, spec := range specs {
 		if spec.Node == "" {
 			continue
 		}
-		index, known := nodes[spec.Node]
-		if !known {
-			index = slices.Index(taken, false)
-		}
-		if index < 0 || index >= hosts {
-			return nil, fmt.Errorf("unit %s names the node %s, and there are %d hosts: name more (--hosts)", spec.Name,
-				spec.Node, hosts)
-		}
-		volume := fleet.Volume("", spec)
+		index, volume := slices.Index(names, nodes[spec.Node]), fleet.Volume("", spec)
 		if other, shared := volumes[volume]; shared && other != index {
 			return nil, fmt.Errorf("unit %s on %s shares the volume %s with a unit on another host, and hosts have "+
 				"no common folder: place both on one node", spec.Name, spec.Node, volume)
 		}
-		taken[index] = true
-		nodes[spec.Node], places[spec.Name], volumes[volume] = index, index, index
+		places[spec.Name], volumes[volume] = index, index
 	}
 	next := 0
 	for _, spec := range specs {
-		if _, known := places[spec.Name]; known {
+		if spec.Node != "" {
 			continue
 		}
 		volume := fleet.Volume("", spec)
@@ -208,14 +198,6 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 		places[spec.Name], volumes[volume] = index, index
 	}
 	return places, nil
-}
-
-// hostIndex returns the index of the host for which the name of a node stands, such as 1 for "node-2", and
-// whether the name has that form. Its numbers begin with 1.
-func hostIndex(node string) (index int, isNumbered bool) {
-	digits, isNumbered := strings.CutPrefix(node, "node-")
-	number, err := strconv.Atoi(digits)
-	return number - 1, isNumbered && err == nil && number > 0
 }
 
 // connected returns the hosts, after it has started an agent on each that has none.
