@@ -380,17 +380,16 @@ func (d *Deployer) send(ctx context.Context, program string, hosts []*host) erro
 	return err
 }
 
-// copyProgram copies a program to the host, unless its agent has one with that hash, and records its path
-// there.
+// copyProgram copies a program to the host, and records its path there.
 func (h *host) copyProgram(ctx context.Context, program, name string, text []byte) error {
-	path, err := call[string](ctx, h, "Has", name)
-	for begin := 0; err == nil && path == "" && begin < len(text); begin += pieceBytes {
+	var path string
+	for begin := 0; begin < len(text); begin += pieceBytes {
 		end := min(begin+pieceBytes, len(text))
-		path, err = call[string](ctx, h, "Put", agent.Piece{Name: name, Data: text[begin:end], First: begin == 0,
-			Last: end == len(text)})
-	}
-	if err != nil {
-		return err
+		piece := agent.Piece{Name: name, Data: text[begin:end], First: begin == 0, Last: end == len(text)}
+		var err error
+		if path, err = call[string](ctx, h, "Put", piece); err != nil {
+			return err
+		}
 	}
 	h.programs.Lock()
 	defer h.programs.Unlock()

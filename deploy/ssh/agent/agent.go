@@ -44,7 +44,6 @@ type Host struct {
 
 	mu       sync.Mutex      // guards the fields below
 	probe    net.Listener    // at address, until the first trial
-	programs map[string]bool // complete programs, by their hash
 	trial    *process.Remote // nil between two trials
 	lives    map[int]*life   // of the trial, by their numbers
 	started  int             // number of lives in all trials
@@ -54,8 +53,7 @@ type Host struct {
 // Serve serves the conductor at in and out until it is gone. program is the path of the agent's program;
 // Serve moves it away and removes its folder.
 func Serve(in io.ReadCloser, out io.Writer, program string, meter lab.Meter) (err error) {
-	h := &Host{meter: meter, renewals: make(chan struct{}, 1), gone: make(chan struct{}),
-		programs: map[string]bool{}}
+	h := &Host{meter: meter, renewals: make(chan struct{}, 1), gone: make(chan struct{})}
 	if err := h.setUp(program); err != nil {
 		return errors.Join(err, removeProgram(program))
 	}
@@ -178,32 +176,14 @@ func (h *Host) Reaches(address string, _ *None) error {
 	return connection.Close()
 }
 
-// path returns the path of a program, whose name is its hash in hexadecimal. Other names are refused, so that
-// no path outside of the private directory can be named.
-func (h *Host) path(name string) (string, error) {
-	if hash, err := hex.DecodeString(name); err != nil || len(hash) == 0 {
-		return "", fmt.Errorf("%q is no name of a program", name)
-	}
-	return filepath.Join(h.scratch.Dir, name), nil
-}
-
-// Has returns the path of a program; "" if the host does not have it.
-func (h *Host) Has(name string, at *string) (err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	path, err := h.path(name)
-	if h.programs[name] {
-		*at = path
-	}
-	return err
-}
-
-// Put stores a piece of a program. With the last piece it returns the program's path.
+// Put stores a piece of a program. With the last piece it returns the program's path. The name of a program
+// is its hash in hexadecimal. Other names are refused, so that no path outside of the private directory can
+// be named.
 func (h *Host) Put(piece Piece, at *string) error {
-	path, err := h.path(piece.Name)
-	if err != nil {
-		return err
+	if hash, err := hex.DecodeString(piece.Name); err != nil || len(hash) == 0 {
+		return fmt.Errorf("%q is no name of a program", piece.Name)
 	}
+	path := filepath.Join(h.scratch.Dir, piece.Name)
 	flags := os.O_CREATE | os.O_APPEND | os.O_WRONLY
 	if piece.First {
 		flags |= os.O_TRUNC
@@ -213,13 +193,10 @@ func (h *Host) Put(piece Piece, at *string) error {
 		return err
 	}
 	_, err = file.Write(piece.Data)
-	if err = errors.Join(err, file.Close()); err != nil || !piece.Last {
-		return err
+	if piece.Last {
+		*at = path
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.programs[piece.Name], *at = true, path
-	return nil
+	return errors.Join(err, file.Close())
 }
 
 // Check returns an error that says which parts of a layout this host cannot run.
