@@ -1,12 +1,18 @@
 package fleet
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -50,5 +56,89 @@ func (h *handedOver) take(unit string, data json.RawMessage) error {
 		return err
 	}
 	_, err = file.Write(piece.Data)
+	return errors.Join(err, file.Close())
+}
+
+// EndForeign implements lab.Deployment.
+func (f *Fleet[L]) EndForeign(ctx context.Context) error {
+	f.expectEnds()
+	units := slices.DeleteFunc(f.All(), func(life L) bool {
+		spec := life.unit().Spec
+		return !spec.Foreign || spec.Server != nil
+	})
+	var problems []error
+	for _, life := range units {
+		if f.Doom(life.unit()) == nil { // otherwise it has ended, and its end was judged
+			problems = append(problems, life.End(ctx))
+		}
+	}
+	for _, life := range units {
+		problems = append(problems, life.unit().AwaitEnd(ctx))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	for _, life := range units {
+		spec := life.unit().Spec
+		if spec.Leaves == "" {
+			continue
+		}
+		if err := f.takeLeft(spec, f.Volume(spec)); err != nil {
+			return fmt.Errorf("take what unit %s has left: %w", spec.Name, err)
+		}
+	}
+	return nil
+}
+
+// takeLeft copies the regular files that a unit left in its volume to the files handed over. It fails if a
+// link of the unit leads out of the volume.
+func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) error {
+	root, err := os.OpenRoot(volume)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // only read
+	folder, err := root.OpenFile(spec.Leaves, openLeft, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = folder.Close() }() // only read
+	entries, err := folder.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.handed.folder, 0o700); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() {
+			continue
+		}
+		to := filepath.Join(s.handed.folder, spec.Name+"."+entry.Name())
+		if err := copyLeft(root, filepath.Join(spec.Leaves, entry.Name()), to); err != nil {
+			return fmt.Errorf("copy %s: %w", entry.Name(), err)
+		}
+	}
+	return nil
+}
+
+// openLeft holds the flags with which a thing that a unit left is opened: a pipe must not make us wait.
+const openLeft = os.O_RDONLY | unix.O_NONBLOCK
+
+// copyLeft copies a file of a volume to a path. The end of the trial removes the original.
+func copyLeft(volume *os.Root, name, to string) error {
+	from, err := volume.OpenFile(name, openLeft, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }() // only read
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
 	return errors.Join(err, file.Close())
 }
