@@ -70,14 +70,11 @@ func (c *container) await() {
 // Kill implements fleet.Instance.
 func (c *container) Kill(ctx context.Context) (proof string, err error) {
 	ports := listening(c.HostPID())
-	if err := c.Engine.Kill(ctx, c.Container); err != nil {
-		return "", err
-	}
-	if err := c.AwaitEnd(ctx); err != nil {
-		return "", err
+	if proof, err = c.Life.Kill(ctx); err == nil {
+		err = c.AwaitEnd(ctx)
 	}
 	c.listened = c.withoutOthers(ports)
-	return "the container has ended", nil
+	return proof, err
 }
 
 // next returns the next life of a container, which keeps its volumes, files and name. Its address in a

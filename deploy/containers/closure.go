@@ -25,21 +25,16 @@ func imageOf(programs []string, beside ...string) (config, layer []byte, err err
 	if err != nil {
 		return nil, nil, fmt.Errorf("make an image of %s: %w", strings.Join(programs, ", "), err)
 	}
-	var root bytes.Buffer
-	archive := tar.NewWriter(&root)
-	err = errors.Join(writeFolders(archive), writeBeside(archive, beside))
 	users := []byte("root:x:0:0:root:/:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n")
 	groups := []byte("root:x:0:\nnogroup:x:65534:\n")
-	err = errors.Join(err, writeAs(archive, "etc/passwd", 0o644, users),
-		writeAs(archive, "etc/group", 0o644, groups))
-	for _, path := range files {
-		err = errors.Join(err, writeFile(archive, path))
-	}
-	if err = errors.Join(err, archive.Close()); err != nil {
-		return nil, nil, fmt.Errorf("make an image of %s: %w", strings.Join(programs, ", "), err)
-	}
-	config, err = configOf(root.Bytes(), nil)
-	return config, root.Bytes(), err
+	return imageWith(strings.Join(programs, ", "), nil, beside, func(archive *tar.Writer) error {
+		err := errors.Join(writeAs(archive, "etc/passwd", 0o644, users),
+			writeAs(archive, "etc/group", 0o644, groups))
+		for _, path := range files {
+			err = errors.Join(err, writeFile(archive, path))
+		}
+		return err
+	})
 }
 
 // closure returns the sorted paths, below /usr and /etc, of all files that programs need.

@@ -4,7 +4,7 @@
 //
 // It speaks to no daemon and no cluster.
 //
-// Entry points: Split, Trial.Describe, WriteImage.
+// Entry points: Split, Trial.Describe, Archive.
 package containers
 
 import (

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,20 +15,38 @@ import (
 // programInImage is the path of the unit program in an image.
 const programInImage = "/unit"
 
-// WriteImage writes the root file system of an image as a tar archive: the unit program, the links of a
-// merged /usr for programs of this host, and, in the root folder, further programs of ours. program is the
-// path of the unit program (empty: none), beside holds the paths of the further programs. The same programs
-// give the same bytes.
-func WriteImage(to io.Writer, program string, beside ...string) error {
-	archive := tar.NewWriter(to)
-	err := errors.Join(writeFolders(archive), writeBeside(archive, beside))
-	if err == nil && program != "" {
-		err = writeProgram(archive, programInImage[1:], program)
+// Image returns an image: its configuration, as JSON, and its only layer, the root file system as a tar
+// archive. That has the unit program, the links of a merged /usr for programs of this host, and, in the root
+// folder, further programs of ours. program is the path of the unit program (empty: none), beside holds the
+// paths of the further programs. The same programs give the same bytes.
+func Image(program string, labels map[string]string, beside ...string) (config, layer []byte, err error) {
+	return imageWith(program, labels, beside, func(archive *tar.Writer) error {
+		if program == "" {
+			return nil
+		}
+		return writeProgram(archive, programInImage[1:], program)
+	})
+}
+
+// imageWith returns what Image returns, for an image whose content write writes. what names it in errors.
+func imageWith(
+	what string, labels map[string]string, beside []string, write func(*tar.Writer) error,
+) (config, layer []byte, err error) {
+	var root bytes.Buffer
+	archive := tar.NewWriter(&root)
+	err = errors.Join(writeFolders(archive), writeBeside(archive, beside))
+	if err == nil {
+		err = write(archive)
 	}
-	if err != nil {
-		return fmt.Errorf("make an image of %s: %w", program, err)
+	if err = errors.Join(err, archive.Close()); err != nil {
+		return nil, nil, fmt.Errorf("make an image of %s: %w", what, err)
 	}
-	return archive.Close()
+	config, err = json.Marshal(map[string]any{
+		"architecture": runtime.GOARCH, "os": "linux", "created": "1970-01-01T00:00:00Z",
+		"config": map[string]any{"Labels": labels, "Cmd": []string{programInImage}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + sum(root.Bytes())}},
+	})
+	return config, root.Bytes(), err
 }
 
 // writeFolders writes the folders of every image, and the links of a merged /usr.
@@ -65,26 +82,6 @@ func writeProgram(archive *tar.Writer, name, path string) error {
 		return err
 	}
 	return writeAs(archive, name, 0o755, text)
-}
-
-// configOf returns the configuration, as JSON, of an image with one layer.
-func configOf(layer []byte, labels map[string]string) ([]byte, error) {
-	return json.Marshal(map[string]any{
-		"architecture": runtime.GOARCH, "os": "linux", "created": "1970-01-01T00:00:00Z",
-		"config": map[string]any{"Labels": labels, "Cmd": []string{programInImage}},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + sum(layer)}},
-	})
-}
-
-// Image returns an image: its configuration, as JSON, and its only layer, the root file system. See
-// WriteImage for program and beside.
-func Image(program string, labels map[string]string, beside ...string) (config, layer []byte, err error) {
-	var root bytes.Buffer
-	if err := WriteImage(&root, program, beside...); err != nil {
-		return nil, nil, err
-	}
-	config, err = configOf(root.Bytes(), labels)
-	return config, root.Bytes(), err
 }
 
 // Archive returns an image in the format of `docker save`, which every node of a cluster can load, and its

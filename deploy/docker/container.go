@@ -242,7 +242,7 @@ func (c *container) remove(ctx context.Context) error {
 	if c.Spec.Foreign && c.Spec.Server == nil { // give it time to clean up
 		_ = c.End(ctx)
 	}
-	err := c.deployment.engine.Remove(ctx, c.Container)
+	err := c.deployment.engine.Remove(ctx, "container", c.Container)
 	c.removed = err == nil
 	return err
 }

@@ -41,7 +41,7 @@ func (d *deployment) makeVolumes(ctx context.Context, units []lab.UnitSpec) erro
 func (d *deployment) removeVolumes() error {
 	var problems []error
 	for name := range d.volumes {
-		problems = append(problems, d.engine.RemoveVolume(d.Watching, name))
+		problems = append(problems, d.engine.Remove(d.Watching, "volume", name))
 	}
 	return errors.Join(problems...)
 }

@@ -1,12 +1,11 @@
 package docker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -37,7 +36,7 @@ func (d *Deployer) Close() error {
 	defer d.preparing.Unlock()
 	var problems []error
 	for _, image := range d.images.Forget() {
-		problems = append(problems, d.engine.RemoveImage(context.Background(), image))
+		problems = append(problems, d.engine.Remove(context.Background(), "image", image))
 	}
 	err := errors.Join(problems...)
 	if gone := Missing(); err != nil && gone != nil {
@@ -68,27 +67,22 @@ func unanswered(err error) error {
 	return engine.Unanswered("containers need", err)
 }
 
-// load makes the image of a unit program ("" for an image without one) from an archive, without a registry
-// or a build, and returns its name and the size of the program. It implements
-// containers.Images.Load, whose parameter isUsers is always false here: prepared leaves out users' images.
+// load loads the image of a unit program, or one without a program. It implements containers.Images.Load,
+// whose parameter isUsers is always false here: prepared leaves out users' images.
 func (d *Deployer) load(ctx context.Context, program string, _ bool) (name string, size int, err error) {
 	name = leftovers.ImageName + string(d.network)
 	if program != "" {
-		info, err := os.Stat(program)
-		if err != nil {
-			return "", 0, fmt.Errorf("make an image: %w", err)
-		}
-		size = int(info.Size())
 		name += "-" + filepath.Base(program)
 	}
 	name += ":" + d.label
-	err = withGrace(ctx, func(ctx context.Context) error {
-		reader, writer := io.Pipe()
-		go func() { writer.CloseWithError(containers.WriteImage(writer, program)) }()
-		err := d.engine.Import(ctx, name, leftovers.DockerLabel+"="+d.label, reader)
-		return errors.Join(err, reader.Close())
+	archive, _, err := containers.Archive(name, program, d.labels())
+	if err != nil {
+		return "", 0, err
+	}
+	return name, len(archive), withGrace(ctx, func(ctx context.Context) error {
+		_, err := d.engine.Load(ctx, bytes.NewReader(archive))
+		return err
 	})
-	return name, size, err
 }
 
 // checkPorts returns an error for images with a fixed port in the network of this host.

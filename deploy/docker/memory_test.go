@@ -30,7 +30,7 @@ func TestOutOfMemoryIsSeen(t *testing.T) {
 	}
 	testset.Must(t, err)
 	// A private daemon has ended by then, and the image with it.
-	defer func() { _ = client.RemoveImage(context.WithoutCancel(t.Context()), name) }()
+	defer func() { _ = client.Remove(context.WithoutCancel(t.Context()), "image", name) }()
 	var names []string  // of containers
 	for i := range 24 { // the daemon learns of it too late only now and then
 		names = append(names, fmt.Sprintf("%s-%d", name, i))
@@ -58,5 +58,5 @@ func runOutOfMemory(
 	if err == nil && (code != 137 || !outOfMemory) {
 		err = fmt.Errorf("%s ended with %d, out of memory: %t", name, code, outOfMemory)
 	}
-	return errors.Join(err, client.Remove(context.WithoutCancel(ctx), name))
+	return errors.Join(err, client.Remove(context.WithoutCancel(ctx), "container", name))
 }

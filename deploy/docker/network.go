@@ -244,11 +244,11 @@ func (d *deployment) removeNetwork() error {
 	var problems []error
 	for _, node := range d.nodes {
 		if node.holder != "" {
-			problems = append(problems, d.engine.Remove(ctx, node.holder))
+			problems = append(problems, d.engine.Remove(ctx, "container", node.holder))
 		}
 	}
 	if d.network != "" {
-		problems = append(problems, d.engine.RemoveNetwork(ctx, d.network))
+		problems = append(problems, d.engine.Remove(ctx, "network", d.network))
 	}
 	return errors.Join(problems...)
 }
@@ -263,15 +263,16 @@ func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error)
 	for n := range uint32(subnetsTried) {
 		prefix = fmt.Sprintf("198.18.%d.", (first.Sum32()+n)%256)
 		err = withGrace(ctx, func(ctx context.Context) error {
-			return d.engine.MakeNetwork(ctx, d.network, engine.Bridge{
-				Internal: !d.publishes, Options: map[string]string{engine.BridgeMasquerade: "false"},
-				Labels: d.deployer.labels(), IPAM: engine.Pools{Config: []engine.Pool{{Subnet: prefix + "0/24"}}},
+			_, err := d.engine.MakeNetwork(ctx, d.network, engine.Network{
+				Driver: "bridge", Internal: !d.publishes, Options: map[string]string{engine.BridgeMasquerade: "false"},
+				Labels: d.deployer.labels(), IPAM: engine.PoolOf(prefix + "0/24"),
 			})
 		})
 		if err == nil {
 			return prefix, nil
 		}
 		if !strings.Contains(err.Error(), "overlap") {
+			return err
 			break
 		}
 	}

@@ -125,9 +125,6 @@ func (c *Client) Create(ctx context.Context, name string, made Container) error 
 // Start starts a container.
 func (c *Client) Start(ctx context.Context, name string) error { return c.act(ctx, name, "start", nil) }
 
-// Kill sends SIGKILL to the first process of a container, with which the others end.
-func (c *Client) Kill(ctx context.Context, name string) error { return c.act(ctx, name, "kill", nil) }
-
 // pausePatience bounds the time after a pause in which a daemon may still process the event of an earlier
 // resume, and so report the container as running.
 const pausePatience = time.Second
@@ -148,16 +145,6 @@ func (c *Client) Pause(ctx context.Context, name string) error {
 	}
 }
 
-// Unpause continues the processes of a paused container.
-func (c *Client) Unpause(ctx context.Context, name string) error {
-	return c.act(ctx, name, "unpause", nil)
-}
-
-// Stop asks a container to end, and kills it if it has not ended after grace.
-func (c *Client) Stop(ctx context.Context, name string, grace time.Duration) error {
-	return c.act(ctx, name, "stop", url.Values{"t": {strconv.Itoa(int(grace.Seconds()))}})
-}
-
 // Bind binds a running container to processors, such as "0,2-3".
 func (c *Client) Bind(ctx context.Context, name, processors string) error {
 	body := struct{ CpusetCpus string }{processors}
@@ -169,11 +156,6 @@ func (c *Client) Bind(ctx context.Context, name, processors string) error {
 func (c *Client) act(ctx context.Context, name, action string, query url.Values) error {
 	err := c.call(ctx, http.MethodPost, "/containers/"+name+"/"+action, query, nil, nil)
 	return named(action+" the container", name, err)
-}
-
-// Remove ends and removes a container. It returns nil if there is none.
-func (c *Client) Remove(ctx context.Context, name string) error {
-	return c.remove(ctx, "container", name, name)
 }
 
 // State returns the state of a container.

@@ -127,17 +127,6 @@ func isStatus(err error, status int) bool {
 	return errors.As(err, &refusal) && refusal.Status == status
 }
 
-// remove removes an object of a kind, such as "container", and a container with its processes and anonymous
-// volumes. It returns nil if there is none. name names the object in the error.
-func (c *Client) remove(ctx context.Context, kind, id, name string) error {
-	query := map[string]url.Values{"container": {"force": {"1"}, "v": {"1"}}, "image": {"force": {"1"}}}[kind]
-	err := c.call(ctx, http.MethodDelete, "/"+kind+"s/"+id, query, nil, nil)
-	if isStatus(err, http.StatusNotFound) {
-		return nil
-	}
-	return named("remove the "+kind, name, err)
-}
-
 // call sends a request, with body as JSON unless that is nil, and decodes the answer into result unless that
 // is nil. It takes at most Patience.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, result any) error {

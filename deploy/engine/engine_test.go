@@ -69,7 +69,7 @@ func TestARefusalHasTheDaemonsMessage(t *testing.T) {
 		err.Error() != "start the container unit: the name is in use" {
 		t.Errorf("Start: %v", err)
 	}
-	if err := c.Remove(t.Context(), "unit"); err != nil {
+	if err := c.Remove(t.Context(), "container", "unit"); err != nil {
 		t.Errorf("Remove of what is not there: %v", err)
 	}
 }
@@ -80,7 +80,7 @@ func TestADaemonThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, why)
 	defer cancel()
 	for what, do := range map[string]func() error{
-		"Kill":   func() error { return c.Kill(ctx, "unit") },
+		"Kill":   func() error { return c.act(ctx, "unit", "kill", nil) },
 		"Attach": func() error { _, err := c.Attach(ctx, "unit", false); return err },
 		"Wait":   func() error { _, _, err := c.Wait(ctx, "unit", notKilled); return err },
 	} {
@@ -106,7 +106,6 @@ func TestAnAnswerWithoutEndIsCut(t *testing.T) {
 		"Inspect": func() error { _, err := c.Inspect(t.Context(), "unit"); return err },
 		"Wait":    func() error { _, _, err := c.Wait(t.Context(), "unit", notKilled); return err },
 		"Load":    func() error { _, err := c.Load(t.Context(), strings.NewReader("")); return err },
-		"Import":  func() error { return c.Import(t.Context(), "image", "label", strings.NewReader("")) },
 	} {
 		if err := do(); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 			t.Errorf("%s: %v", what, err)

@@ -14,45 +14,26 @@ import (
 	"github.com/cleave-lab/cleave/bounded"
 )
 
-// Import makes an image with a name and a label, NAME=VALUE, from a tar archive of its root file system.
-func (c *Client) Import(ctx context.Context, name, label string, archive io.Reader) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))
-	defer cancel()
-	query := url.Values{"fromSrc": {"-"}, "repo": {name}, "changes": {"LABEL " + label}}
-	var progress struct{ Error string }
-	err := c.exchange(ctx, http.MethodPost, "/images/create", query, archive, &progress)
-	if err == nil && progress.Error != "" {
-		err = errors.New(progress.Error)
-	}
-	return named("make the image", name, err)
-}
-
-// ImageID returns the ID of an image; "" if the daemon has none of that name.
-func (c *Client) ImageID(ctx context.Context, name string) (id string, err error) {
-	var image struct{ ID string }
-	err = c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &image)
-	if isStatus(err, http.StatusNotFound) {
-		return "", nil
-	}
-	return image.ID, named("look for the image", name, err)
-}
-
-// Image holds the configuration that an image gives to its containers, and its size.
+// Image is an image of a daemon.
 type Image struct {
+	ID     string
+	Size   int64 // bytes, not compressed
+	Config ImageConfig
+}
+
+// ImageConfig is the configuration that an image gives to its containers.
+type ImageConfig struct {
 	ExposedPorts map[string]struct{} // such as 80/tcp
 	Healthcheck  *Healthcheck        // nil: it has none
-	Size         int64               `json:"-"` // bytes, not compressed
 }
 
-// Image returns the configuration of an image, and its size.
-func (c *Client) Image(ctx context.Context, name string) (Image, error) {
-	var image struct {
-		Config Image
-		Size   int64
+// Image returns an image. Its ID is "" if the daemon has none of that name.
+func (c *Client) Image(ctx context.Context, name string) (image Image, err error) {
+	err = c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &image)
+	if isStatus(err, http.StatusNotFound) {
+		return Image{}, nil
 	}
-	err := c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &image)
-	image.Config.Size = image.Size
-	return image.Config, named("look at the image", name, err)
+	return image, named("look at the image", name, err)
 }
 
 // imagePatience bounds saving or loading an image: some have gigabytes.
@@ -81,10 +62,11 @@ func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err er
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
 		return "", fmt.Errorf("load an image: %w", err)
 	}
-	if id, err = c.ImageID(ctx, name); err == nil && id == "" {
+	image, err := c.Image(ctx, name)
+	if err == nil && image.ID == "" {
 		err = fmt.Errorf("load an image: %s is gone again", name)
 	}
-	return id, err
+	return image.ID, err
 }
 
 // loaded returns the name of the image that the daemon has loaded, from its answer; for an image without a
@@ -109,9 +91,4 @@ func loaded(answer io.Reader) (name string, err error) {
 			}
 		}
 	}
-}
-
-// RemoveImage removes an image. It returns nil if there is none.
-func (c *Client) RemoveImage(ctx context.Context, name string) error {
-	return c.remove(ctx, "image", name, name)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"time"
 )
 
@@ -17,9 +18,10 @@ type Life struct {
 	Called    string  // its name in proofs, such as "the container"
 }
 
-// Kill sends SIGKILL to the container. The proof is true once the caller has waited for the end.
+// Kill sends SIGKILL to the first process of the container, with which the others end. The proof is true once
+// the caller has waited for the end.
 func (l *Life) Kill(ctx context.Context) (proof string, err error) {
-	return l.Called + " has ended", l.Engine.Kill(ctx, l.Container)
+	return l.Called + " has ended", l.Engine.act(ctx, l.Container, "kill", nil)
 }
 
 // Pause freezes the processes of the container.
@@ -28,10 +30,14 @@ func (l *Life) Pause(ctx context.Context) (proof string, err error) {
 }
 
 // Resume continues the processes that Pause has frozen.
-func (l *Life) Resume(ctx context.Context) error { return l.Engine.Unpause(ctx, l.Container) }
+func (l *Life) Resume(ctx context.Context) error {
+	return l.Engine.act(ctx, l.Container, "unpause", nil)
+}
 
-// End stops the container, and kills it after StopGrace.
-func (l *Life) End(ctx context.Context) error { return l.Engine.Stop(ctx, l.Container, StopGrace) }
+// End asks the container to end, and kills it after StopGrace.
+func (l *Life) End(ctx context.Context) error {
+	return l.Engine.act(ctx, l.Container, "stop", url.Values{"t": {fmt.Sprint(StopGrace.Seconds())}})
+}
 
 // Gone returns an error if the container still has a process.
 func (l *Life) Gone(ctx context.Context) error {

@@ -5,20 +5,25 @@ import (
 	"net/http"
 )
 
-// Bridge describes a bridge network to be made. The names are those of the Engine API.
-type Bridge struct {
+// Network describes a network to be made. The names are those of the Engine API.
+type Network struct {
+	Driver string // bridge, or overlay for all nodes of a swarm
 	// Internal networks do not lead out of this host, and nothing in them is published.
-	Internal bool
-	Options  map[string]string
-	Labels   map[string]string
-	IPAM     Pools
+	Internal   bool
+	Attachable bool // containers that are no tasks of a swarm can be in an overlay, too
+	Options    map[string]string
+	Labels     map[string]string
+	IPAM       *Pools `json:",omitempty"` // nil: the daemon chooses a range
 }
 
-// Pools lists the ranges from which a network takes its addresses; none: the daemon chooses.
+// Pools lists the ranges from which a network takes its addresses.
 type Pools struct{ Config []Pool }
 
 // Pool is a range of addresses.
 type Pool struct{ Subnet string }
+
+// PoolOf returns the pools of a single range.
+func PoolOf(subnet string) *Pools { return &Pools{Config: []Pool{{Subnet: subnet}}} }
 
 // Options of bridge networks.
 const (
@@ -30,38 +35,16 @@ const (
 	BridgeMasquerade = "com.docker.network.bridge.enable_ip_masquerade"
 )
 
-// MakeNetwork makes a bridge network.
-func (c *Client) MakeNetwork(ctx context.Context, name string, bridge Bridge) error {
-	made := struct {
-		Name, Driver   string
+// MakeNetwork makes a network and returns its ID.
+func (c *Client) MakeNetwork(ctx context.Context, name string, network Network) (id string, err error) {
+	body := struct {
+		Name           string
 		CheckDuplicate bool
-		Bridge
-	}{name, "bridge", true, bridge}
-	return named("make the network", name, c.call(ctx, http.MethodPost, "/networks/create", nil, made, nil))
-}
-
-// Overlay is a network of all nodes of a swarm.
-type Overlay struct {
-	Name, Subnet string // for the Subnet "" the daemon chooses a range
-	Attachable   bool   // containers that are no tasks can be in it, too
-	Labels       map[string]string
-}
-
-// MakeOverlay makes an overlay network and returns its ID.
-func (c *Client) MakeOverlay(ctx context.Context, o Overlay) (id string, err error) {
-	body := map[string]any{"Name": o.Name, "Driver": "overlay", "CheckDuplicate": true,
-		"Attachable": o.Attachable, "Labels": o.Labels}
-	if o.Subnet != "" {
-		body["IPAM"] = Pools{Config: []Pool{{Subnet: o.Subnet}}}
-	}
+		Network
+	}{name, true, network}
 	var made struct{ ID string }
 	err = c.call(ctx, http.MethodPost, "/networks/create", nil, body, &made)
-	return made.ID, named("make the network", o.Name, err)
-}
-
-// RemoveNetwork removes a network. It returns nil if there is none.
-func (c *Client) RemoveNetwork(ctx context.Context, name string) error {
-	return c.remove(ctx, "network", name, name)
+	return made.ID, named("make the network", name, err)
 }
 
 // Connect connects a container to a network.

@@ -267,8 +267,3 @@ func (c *Client) update(
 		}
 	}
 }
-
-// RemoveService removes a service. It returns nil if there is none.
-func (c *Client) RemoveService(ctx context.Context, id string) error {
-	return c.remove(ctx, "service", id, id)
-}

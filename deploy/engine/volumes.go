@@ -42,8 +42,3 @@ func (c *Client) MakeVolume(ctx context.Context, name string, labels map[string]
 	}{name, labels}
 	return named("make the volume", name, c.call(ctx, http.MethodPost, "/volumes/create", nil, made, nil))
 }
-
-// RemoveVolume removes a volume. It returns nil if there is none.
-func (c *Client) RemoveVolume(ctx context.Context, name string) error {
-	return c.remove(ctx, "volume", name, name)
-}

@@ -34,11 +34,11 @@ func Check(ctx context.Context, units []lab.UnitSpec) error {
 		if !HasUserImage(spec) {
 			continue
 		}
-		id, err := client.ImageID(ctx, spec.Image)
+		image, err := client.Image(ctx, spec.Image)
 		switch {
 		case err != nil:
 			problems = append(problems, err)
-		case id == "":
+		case image.ID == "":
 			problems = append(problems, &lab.MissingError{
 				What:    fmt.Sprintf("unit %s: Docker has no image %s here", spec.Name, spec.Image),
 				Install: cmp.Or(spec.Install, "docker pull "+spec.Image)})
@@ -48,12 +48,13 @@ func Check(ctx context.Context, units []lab.UnitSpec) error {
 }
 
 // Config returns the configuration of an image of this host's Docker.
-func Config(ctx context.Context, name string) (engine.Image, error) {
+func Config(ctx context.Context, name string) (engine.ImageConfig, error) {
 	client, err := engine.Open(ctx)
 	if err != nil {
-		return engine.Image{}, err
+		return engine.ImageConfig{}, err
 	}
-	return client.Image(ctx, name)
+	image, err := client.Image(ctx, name)
+	return image.Config, err
 }
 
 // Sizes returns the images of units whose sizes this host's Docker knows, each once.

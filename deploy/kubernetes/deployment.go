@@ -32,14 +32,14 @@ type deployment struct {
 	memory   string            // path of the file with the units' shared memory; "": they share none
 	pods     *podCache
 	accounts *accounts
-	services []string                // names of the services made so far
-	routed   []string                // addresses of services with a route of their own: see routeViaNode
-	forwards *fleet.Forwards         // from this host to units of the user's cluster
-	tunnel   *spanTunnel             // for spans from there to this host; nil: none are received
-	scaled   []*scaled               // units that the cluster replicates
-	arrived  chan lab.Arrived        // replicas that the cluster has added
-	aliases  []api.HostAlias         // the names of described containers, for all pods
-	configs  map[string]engine.Image // configurations of the images of described containers
+	services []string                      // names of the services made so far
+	routed   []string                      // addresses of services with a route of their own: see routeViaNode
+	forwards *fleet.Forwards               // from this host to units of the user's cluster
+	tunnel   *spanTunnel                   // for spans from there to this host; nil: none are received
+	scaled   []*scaled                     // units that the cluster replicates
+	arrived  chan lab.Arrived              // replicas that the cluster has added
+	aliases  []api.HostAlias               // the names of described containers, for all pods
+	configs  map[string]engine.ImageConfig // of the images of described containers
 
 	mu        sync.Mutex // guards podsNamed, scaled, and the name, address and node of every pod
 	podsNamed int        // number of names given to pods so far
@@ -57,7 +57,7 @@ func newDeployment(
 	made := &deployment{
 		deployer: d, cluster: cluster, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)),
-		pods:  newPodCache(), accounts: newAccounts(), configs: map[string]engine.Image{},
+		pods:  newPodCache(), accounts: newAccounts(), configs: map[string]engine.ImageConfig{},
 		arrived: make(chan lab.Arrived, arrivals),
 	}
 	platform := fleet.Platform[*pod]{

@@ -80,7 +80,7 @@ func (d *deployment) nameDescribed(ctx context.Context, specs []lab.UnitSpec) er
 
 // portsOf returns the ports at which others may call a container: those of its description, that of the unit,
 // and those that its image exposes.
-func portsOf(spec lab.UnitSpec, image engine.Image) []lab.ContainerPort {
+func portsOf(spec lab.UnitSpec, image engine.ImageConfig) []lab.ContainerPort {
 	ports := slices.Clone(spec.Container.Ports)
 	add := func(port int) {
 		if port != 0 && !slices.ContainsFunc(ports, func(p lab.ContainerPort) bool { return p.Port == port }) {

@@ -66,7 +66,7 @@ func TestNamesAndUsersOfDescribedUnits(t *testing.T) {
 // TestAHealthCheckWithoutACommandKeepsItsSettings checks that such a check takes from its image only what it
 // lacks, as in Docker.
 func TestAHealthCheckWithoutACommandKeepsItsSettings(t *testing.T) {
-	d := &deployment{deployer: &Deployer{site: &userSite{}}, configs: map[string]engine.Image{"web": {
+	d := &deployment{deployer: &Deployer{site: &userSite{}}, configs: map[string]engine.ImageConfig{"web": {
 		Healthcheck: &engine.Healthcheck{Test: []string{"CMD", "probe"}, Interval: time.Minute, Retries: 9}}}}
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
 	p := d.newPod(lab.UnitSpec{Name: "views", Runnable: lab.Runnable{Image: "web"}})

@@ -35,7 +35,7 @@ func Docker(wanted func(label string) bool) ([]Leftover, error) {
 		// The ID of an image is its name. One of another name is the user's, even with the label, which docker
 		// commit copies to it.
 		if wanted(object.Label) && (object.Kind != "image" || strings.HasPrefix(object.ID, ImageName)) {
-			found = append(found, Leftover(object))
+			found = append(found, Leftover{object.Kind, object.ID, object.Label})
 		}
 	}
 	return found, err
@@ -59,5 +59,5 @@ func (l Leftover) removeDocker() error {
 	if err != nil {
 		return err
 	}
-	return client.RemoveObject(ctx, engine.Object(l))
+	return client.Remove(ctx, l.Kind, l.ID)
 }

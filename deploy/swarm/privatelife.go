@@ -134,7 +134,7 @@ func (l *privateLife) startAgain(ctx context.Context) error {
 // left.
 func (l *privateLife) cleanUp(ctx context.Context) error {
 	if l.Container != "" {
-		_ = l.Engine.Remove(ctx, l.Container)
+		_ = l.Engine.Remove(ctx, "container", l.Container)
 	}
 	return nil
 }

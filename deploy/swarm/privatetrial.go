@@ -282,7 +282,7 @@ func removeContainers(ctx context.Context, n *private.Node) error {
 			return true, fmt.Errorf("containers on %s: %w", n.Name, err)
 		}
 		for _, unit := range units {
-			_ = n.Engine.Remove(ctx, unit.ID) // the next round lists what is left
+			_ = n.Engine.Remove(ctx, "container", unit.ID) // the next round lists what is left
 		}
 		if len(units) > 0 {
 			return false, fmt.Errorf("%d containers are left on %s", len(units), n.Name)

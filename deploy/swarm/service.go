@@ -224,7 +224,7 @@ func (s *service) remove(ctx context.Context) error {
 	_ = s.deployment.Doom(s.Unit) // it may have ended
 	var err error
 	if s.id != "" {
-		err = s.deployment.manager.RemoveService(ctx, s.id)
+		err = s.deployment.manager.Remove(ctx, "service", s.id)
 	}
 	return errors.Join(err, s.cleanUp(ctx))
 }

@@ -27,9 +27,9 @@ type userLife struct {
 
 // userTask is the only task of a service: all lives of the unit share its container.
 type userTask struct {
-	secrets []engine.SwarmObject // made for the service
-	task    string               // ID of the task; "" until it runs
-	reading sync.Mutex           // guards read
+	secrets []string   // IDs of those that were made for the service
+	task    string     // ID of the task; "" until it runs
+	reading sync.Mutex // guards read
 	read    engine.LogMark
 }
 
@@ -80,7 +80,7 @@ func (l *userLife) prepare(ctx context.Context, wanted *containers.Container) ([
 func (l *userLife) secret(ctx context.Context, name, file string, data []byte) (engine.SecretFile, error) {
 	id, err := l.trial.manager.MakeSecret(ctx, name, l.trial.deployer.labels(), data)
 	if err == nil {
-		l.secrets = append(l.secrets, engine.SwarmObject{Kind: "secret", ID: id, Name: name})
+		l.secrets = append(l.secrets, id)
 	}
 	return engine.Secret(id, name, file, "0"), err
 }
@@ -253,14 +253,14 @@ func (l *userLife) startAgain(ctx context.Context) error {
 
 // End implements fleet.Instance: the removal of a service sends SIGTERM to its program.
 func (l *userLife) End(ctx context.Context) error {
-	return l.trial.manager.RemoveService(ctx, l.service.id)
+	return l.trial.manager.Remove(ctx, "service", l.service.id)
 }
 
 // cleanUp removes the secrets.
 func (l *userLife) cleanUp(ctx context.Context) error {
 	var problems []error
-	for _, secret := range l.secrets {
-		problems = append(problems, l.trial.manager.RemoveSwarmObject(ctx, secret))
+	for _, id := range l.secrets {
+		problems = append(problems, l.trial.manager.Remove(ctx, "secret", id))
 	}
 	return errors.Join(problems...)
 }

@@ -43,7 +43,7 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 		if site.manager == nil {
 			return nil
 		}
-		kept, err := site.manager.SwarmObjects(t.Context(), leftovers.DockerLabel)
+		kept, err := site.manager.ListSwarm(t.Context(), leftovers.DockerLabel)
 		testset.Must(t, err)
 		var left []string
 		for _, k := range kept {

@@ -93,8 +93,8 @@ func (u *userSite) enter(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if u.network, err = u.manager.MakeOverlay(ctx,
-		engine.Overlay{Name: u.name, Subnet: subnet, Attachable: true, Labels: u.deployer.labels()}); err != nil {
+	if u.network, err = u.manager.MakeNetwork(ctx, u.name, engine.Network{Driver: "overlay", Attachable: true,
+		Labels: u.deployer.labels(), IPAM: engine.PoolOf(subnet)}); err != nil {
 		return err
 	}
 	return u.open(ctx, bare, subnet)
@@ -329,15 +329,15 @@ func (u *userSite) leave() error {
 // removed only after the last task in it.
 func remove(ctx context.Context, manager *engine.Client, label string) error {
 	err := fleet.Until(ctx, pollInterval, func() (bool, error) {
-		left, err := manager.SwarmObjects(ctx, leftovers.DockerLabel)
+		left, err := manager.ListSwarm(ctx, leftovers.DockerLabel)
 		if err != nil {
 			return true, err
 		}
-		left = slices.DeleteFunc(left, func(object engine.SwarmObject) bool {
+		left = slices.DeleteFunc(left, func(object engine.Object) bool {
 			return object.Label != label || !strings.HasPrefix(object.Name, prefix+label)
 		})
 		for _, object := range left {
-			err = errors.Join(err, manager.RemoveSwarmObject(ctx, object))
+			err = errors.Join(err, manager.Remove(ctx, object.Kind, object.ID))
 		}
 		return len(left) == 0, err
 	})
@@ -361,7 +361,7 @@ func (u *UserSwarm) Clean(ctx context.Context, label string) (removed, unclear [
 	if err := u.inspect(ctx); err != nil {
 		return nil, nil, err
 	}
-	found, err := u.manager.SwarmObjects(ctx, leftovers.DockerLabel)
+	found, err := u.manager.ListSwarm(ctx, leftovers.DockerLabel)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the swarm %s: %w", u.Name, err)
 	}

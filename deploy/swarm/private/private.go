@@ -190,7 +190,7 @@ func (c *Cluster) form(ctx context.Context) error {
 	if err := c.awaitReady(ctx); err != nil {
 		return err
 	}
-	_, err = first.Engine.MakeOverlay(ctx, engine.Overlay{Name: Overlay})
+	_, err = first.Engine.MakeNetwork(ctx, Overlay, engine.Network{Driver: "overlay"})
 	return err
 }
 
@@ -198,9 +198,10 @@ func (c *Cluster) form(ctx context.Context) error {
 // make it without BridgeTalk: then containers of one node could not call each other's published ports.
 func makeGatewayBridge(ctx context.Context, n *Node) error {
 	const name = "docker_gwbridge"
-	return n.Engine.MakeNetwork(ctx, name, engine.Bridge{Options: map[string]string{
+	_, err := n.Engine.MakeNetwork(ctx, name, engine.Network{Driver: "bridge", Options: map[string]string{
 		engine.BridgeName: name, engine.BridgeTalk: "true", engine.BridgeMasquerade: "true",
 	}})
+	return err
 }
 
 // SleeperLabel is the label of the containers that StartSleepers starts, which belong to no trial.
@@ -210,27 +211,20 @@ const SleeperLabel = "stays"
 // swarm ends. A node is in a network only while it runs a container that is. When several nodes entered at
 // once, with their first units, two of them sometimes did not learn of each other's units for minutes.
 func (c *Cluster) StartSleepers(ctx context.Context, image string, labels map[string]string) error {
-	for _, n := range c.Nodes {
-		sleeper := engine.ServiceContainer{Image: image, ReadOnly: true,
-			Labels:  map[string]string{leftovers.DockerLabel: SleeperLabel},
-			Command: []string{"/usr/bin/sleep", "infinity"}, CapabilityDrop: []string{"ALL"},
-			Mounts: []engine.Mount{{Type: "bind", Source: "/usr", Target: "/usr", ReadOnly: true}}}
-		_, err := c.Manager().CreateService(ctx, engine.Service{
-			Name: "stays-on-" + n.Name, Labels: labels,
-			TaskTemplate: engine.TaskTemplate{
-				ContainerSpec: sleeper, RestartPolicy: engine.RestartPolicy{Condition: "any"},
-				LogDriver: engine.LogDriver{Name: "none"},
-				Placement: engine.Placement{Constraints: []string{"node.id==" + n.ID}},
-				Networks:  []engine.ServiceNetwork{{Target: Overlay}},
-			},
-			Mode:         engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}},
-			EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	sleeper := engine.ServiceContainer{Image: image, ReadOnly: true,
+		Labels:  map[string]string{leftovers.DockerLabel: SleeperLabel},
+		Command: []string{"/usr/bin/sleep", "infinity"}, CapabilityDrop: []string{"ALL"},
+		Mounts: []engine.Mount{{Type: "bind", Source: "/usr", Target: "/usr", ReadOnly: true}}}
+	_, err := c.Manager().CreateService(ctx, engine.Service{
+		Name: "stays", Labels: labels,
+		TaskTemplate: engine.TaskTemplate{
+			ContainerSpec: sleeper, RestartPolicy: engine.RestartPolicy{Condition: "any"},
+			LogDriver: engine.LogDriver{Name: "none"}, Networks: []engine.ServiceNetwork{{Target: Overlay}},
+		},
+		Mode:         engine.ServiceMode{Global: &struct{}{}},
+		EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
+	})
+	return err
 }
 
 // Units lists the containers of a trial on a node: all but the one of StartSleepers.
