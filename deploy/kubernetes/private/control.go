@@ -17,7 +17,7 @@ func (c *Cluster) startControl(ctx context.Context) error {
 	if err := c.startServer(); err != nil {
 		return err
 	}
-	trust, err := c.authority.client("admin")
+	trust, err := c.authority.client()
 	if err != nil {
 		return err
 	}
@@ -29,22 +29,14 @@ func (c *Cluster) startControl(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	controllers, err := c.authority.configure("controllers", c.server)
-	if err != nil {
-		return err
-	}
-	scheduler, err := c.authority.configure("scheduler", c.server)
-	if err != nil {
-		return err
-	}
-	err = c.kubernetes(c.control(), "controller-manager", "--kubeconfig="+controllers, "--leader-elect=false",
-		"--allocate-node-cidrs=false",
-		"--use-service-account-credentials", "--service-account-private-key-file="+c.authority.path("accounts.key"),
+	err = c.kubernetes(c.control(), "controller-manager", "--kubeconfig="+c.authority.access(),
+		"--leader-elect=false", "--allocate-node-cidrs=false",
+		"--use-service-account-credentials", "--service-account-private-key-file="+c.authority.path("server.key"),
 		"--root-ca-file="+c.authority.path("ca.crt"), "--secure-port=0")
 	if err != nil {
 		return err
 	}
-	return c.kubernetes(c.control(), "scheduler", "--kubeconfig="+scheduler, "--leader-elect=false",
+	return c.kubernetes(c.control(), "scheduler", "--kubeconfig="+c.authority.access(), "--leader-elect=false",
 		"--secure-port=0")
 }
 
@@ -69,21 +61,16 @@ func (c *Cluster) startServer() error {
 		fmt.Sprintf("--service-cluster-ip-range=%s0/24", c.Hosts.Range(serviceRange)),
 		"--tls-cert-file="+pki("server.crt"), "--tls-private-key-file="+pki("server.key"),
 		"--client-ca-file="+pki("ca.crt"),
-		"--kubelet-client-certificate="+pki("to-kubelet.crt"), "--kubelet-client-key="+pki("to-kubelet.key"),
+		"--kubelet-client-certificate="+pki("admin.crt"), "--kubelet-client-key="+pki("admin.key"),
 		"--kubelet-certificate-authority="+pki("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+pki("accounts.pub"),
-		"--service-account-signing-key-file="+pki("accounts.key"), "--authorization-mode=Node,RBAC",
-		"--anonymous-auth=false",
+		"--service-account-key-file="+pki("server.key"), "--service-account-signing-key-file="+pki("server.key"),
+		"--authorization-mode=RBAC", "--anonymous-auth=false",
 		// The server forwards calls for metrics-server with the name of their user.
-		"--proxy-client-cert-file="+pki("to-metrics.crt"), "--proxy-client-key-file="+pki("to-metrics.key"),
-		"--requestheader-client-ca-file="+pki("ca.crt"), "--requestheader-allowed-names="+aggregator,
+		"--proxy-client-cert-file="+pki("admin.crt"), "--proxy-client-key-file="+pki("admin.key"),
+		"--requestheader-client-ca-file="+pki("ca.crt"), "--requestheader-allowed-names="+administrator,
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--enable-aggregator-routing",
 		// Pods get no service account, so they need not wait until a new namespace has one.
 		"--disable-admission-plugins=ServiceAccount")
 }
-
-// aggregator is the name in the certificate with which the API server forwards calls. metrics-server trusts
-// only that name to tell the user of a call.
-const aggregator = "front-proxy-client"

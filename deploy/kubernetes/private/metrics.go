@@ -41,11 +41,7 @@ func (c *Cluster) startMetrics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	access, err := c.authority.configure("metrics", c.server)
-	if err != nil {
-		return err
-	}
-	pki := c.authority.path
+	pki, access := c.authority.path, c.authority.access()
 	err = c.run(c.control(), "metrics-server", metricsServer(), "--kubeconfig="+access,
 		"--authentication-kubeconfig="+access,
 		"--authorization-kubeconfig="+access, "--bind-address="+c.control().Address,

@@ -161,13 +161,10 @@ func (n *Node) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	access, err := c.authority.configure(n.Name, c.server)
-	if err != nil {
-		return err
-	}
 	err = errors.Join(n.route(ctx),
-		c.kubernetes(n.Host, "kubelet", append([]string{"--config=" + kubelet, "--kubeconfig=" + access,
-			"--hostname-override=" + n.Name, "--node-ip=" + n.Address}, c.flags...)...),
+		c.kubernetes(n.Host, "kubelet", append([]string{"--config=" + kubelet,
+			"--kubeconfig=" + c.authority.access(), "--hostname-override=" + n.Name,
+			"--node-ip=" + n.Address}, c.flags...)...),
 		c.kubernetes(n.Host, "proxy", "--config="+proxy))
 	if err != nil {
 		return err
@@ -245,14 +242,10 @@ const MaxPods = 200
 // configureProxy writes the configuration of kube-proxy and returns its path. With the conntrack values of
 // zero, kube-proxy does not change kernel settings that are shared with this host.
 func (n *Node) configureProxy() (string, error) {
-	access, err := n.cluster.authority.configure("proxy", n.cluster.server)
-	if err != nil {
-		return "", err
-	}
 	path := n.file("proxy.json")
 	return path, writeJSON(path, object{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "nftables",
-		"clientConnection": object{"kubeconfig": access}, "hostnameOverride": n.Name,
+		"clientConnection": object{"kubeconfig": n.cluster.authority.access()}, "hostnameOverride": n.Name,
 		// The ranges of both nodes' pods. Answers to callers outside of them return through the same node.
 		"clusterCIDR": n.cluster.Hosts.Range(podRange) + "0/23",
 		"conntrack":   object{"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},

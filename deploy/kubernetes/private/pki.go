@@ -20,8 +20,9 @@ import (
 // lifetime is the validity of certificates, which is longer than any run.
 const lifetime = 30 * 24 * time.Hour
 
-// authority issues the certificates with which the parts of a cluster identify themselves. They are in a
-// folder that only this user can read.
+// authority issues the certificates with which servers of a cluster identify themselves, and that of the
+// administrator, with which all parts call the API server: nobody else uses the cluster, so they need no
+// rights of their own. The files are in a folder that only this user can read.
 type authority struct {
 	folder      string
 	key         *ecdsa.PrivateKey
@@ -29,36 +30,32 @@ type authority struct {
 	issued      int64 // the last serial number
 }
 
-// newAuthority makes an authority with a self-signed certificate, and the key of service accounts.
+// newAuthority makes an authority with a self-signed certificate.
 func newAuthority(folder string) (*authority, error) {
 	a := &authority{folder: folder}
-	template := &x509.Certificate{
+	return a, a.sign("ca", &x509.Certificate{
 		Subject: pkix.Name{CommonName: "cleave"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	if err := a.sign("ca", template); err != nil {
-		return nil, err
-	}
-	accounts, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	public, err := x509.MarshalPKIXPublicKey(&accounts.PublicKey)
-	if err != nil {
-		return nil, err
-	}
-	return a, errors.Join(a.writeKey("accounts.key", accounts), a.write("accounts.pub", "PUBLIC KEY", public))
+	})
 }
 
-// issue makes the certificate and key of a part, as FILE.crt and FILE.key. name is its user name, group its
-// group ("": none), and addresses are the IP addresses or host names of a server.
-func (a *authority) issue(file, name, group string, addresses ...string) error {
+// administrator is the name of the administrator, and of the files of its certificate, key and kubeconfig.
+const administrator = "admin"
+
+// issueAdministrator makes the certificate and key of the administrator.
+func (a *authority) issueAdministrator() error {
+	return a.sign(administrator, &x509.Certificate{
+		Subject:  pkix.Name{CommonName: administrator, Organization: []string{"system:masters"}},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+}
+
+// issue makes the certificate and key of a server, as NAME.crt and NAME.key. addresses are its IP addresses
+// or host names.
+func (a *authority) issue(name string, addresses ...string) error {
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	}
-	if group != "" {
-		template.Subject.Organization = []string{group}
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	for _, address := range addresses {
 		if ip := net.ParseIP(address); ip != nil {
@@ -67,7 +64,7 @@ func (a *authority) issue(file, name, group string, addresses ...string) error {
 			template.DNSNames = append(template.DNSNames, address)
 		}
 	}
-	return a.sign(file, template)
+	return a.sign(name, template)
 }
 
 // sign makes a key and a certificate for it. The first certificate, which is self-signed, becomes the
@@ -94,15 +91,11 @@ func (a *authority) sign(file string, template *x509.Certificate) error {
 			return err
 		}
 	}
-	return errors.Join(a.write(file+".crt", "CERTIFICATE", text), a.writeKey(file+".key", key))
-}
-
-func (a *authority) writeKey(file string, key *ecdsa.PrivateKey) error {
-	text, err := x509.MarshalECPrivateKey(key)
+	secret, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		return err
 	}
-	return a.write(file, "EC PRIVATE KEY", text)
+	return errors.Join(a.write(file+".crt", "CERTIFICATE", text), a.write(file+".key", "EC PRIVATE KEY", secret))
 }
 
 func (a *authority) write(file, kind string, text []byte) error {
@@ -112,23 +105,24 @@ func (a *authority) write(file, kind string, text []byte) error {
 // path returns the path of one of the authority's files.
 func (a *authority) path(file string) string { return filepath.Join(a.folder, file) }
 
-// configure writes the kubeconfig with which a part calls the server, using the certificate issued as file,
-// and returns its path.
-func (a *authority) configure(file, server string) (string, error) {
-	path := a.path(file + ".config")
-	return path, writeJSON(path, object{
+// access returns the path of the administrator's kubeconfig.
+func (a *authority) access() string { return a.path(administrator + ".config") }
+
+// configure writes the administrator's kubeconfig, for a server.
+func (a *authority) configure(server string) error {
+	return writeJSON(a.access(), object{
 		"apiVersion": "v1", "kind": "Config", "current-context": "cleave",
 		"clusters": []object{{"name": "cleave", "cluster": object{"server": server,
 			"certificate-authority": a.path("ca.crt")}}},
-		"users": []object{{"name": "part", "user": object{"client-certificate": a.path(file + ".crt"),
-			"client-key": a.path(file + ".key")}}},
-		"contexts": []object{{"name": "cleave", "context": object{"cluster": "cleave", "user": "part"}}},
+		"users": []object{{"name": administrator, "user": object{
+			"client-certificate": a.path(administrator + ".crt"), "client-key": a.path(administrator + ".key")}}},
+		"contexts": []object{{"name": "cleave", "context": object{"cluster": "cleave", "user": administrator}}},
 	})
 }
 
-// client returns the TLS configuration of a client with the certificate issued as file.
-func (a *authority) client(file string) (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(a.path(file+".crt"), a.path(file+".key"))
+// client returns the TLS configuration of the administrator.
+func (a *authority) client() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(a.path(administrator+".crt"), a.path(administrator+".key"))
 	if err != nil {
 		return nil, err
 	}

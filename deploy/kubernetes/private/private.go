@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -108,11 +107,8 @@ func Up(ctx context.Context, dir, label string, flags ...string) (_ *Cluster, er
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	group, groupCtx = errgroup.WithContext(ctx)
-	for _, node := range c.Nodes {
-		group.Go(func() error { return node.join(groupCtx) })
-	}
-	if err := group.Wait(); err != nil {
+	if err := fleet.SideBySide(ctx, len(c.Nodes), c.Nodes,
+		func(ctx context.Context, n *Node) error { return n.join(ctx) }); err != nil {
 		return nil, err
 	}
 	if MissingMetrics() == nil { // only the scaling of units by the cluster needs it
@@ -128,7 +124,7 @@ func (c *Cluster) control() *hosts.Host { return c.Hosts.Hosts()[0] }
 func (c *Cluster) prepare() error {
 	keys := filepath.Join(c.dir, "keys")
 	err := os.Mkdir(c.dir, 0o700)
-	for _, made := range []string{"keys", "log", "etcd"} {
+	for _, made := range []string{"keys", "etcd"} {
 		err = errors.Join(err, os.Mkdir(filepath.Join(c.dir, made), 0o700))
 	}
 	if err != nil {
@@ -141,19 +137,12 @@ func (c *Cluster) prepare() error {
 	for i, host := range c.Hosts.Hosts()[1:] {
 		node := &Node{Host: host, cluster: c, pods: podRange + i, dir: filepath.Join(c.dir, host.Name)}
 		c.Nodes = append(c.Nodes, node)
-		err = errors.Join(err, c.authority.issue(node.Name, "system:node:"+node.Name, "system:nodes", host.Address))
+		err = errors.Join(err, c.authority.issue(node.Name, host.Address))
 	}
 	return errors.Join(err,
-		c.authority.issue("server", "kube-apiserver", "", "127.0.0.1", c.control().Address,
-			c.Hosts.Range(serviceRange)+"1"),
-		c.authority.issue("admin", "admin", "system:masters"),
-		c.authority.issue("to-kubelet", "kube-apiserver-kubelet-client", "system:masters"),
-		c.authority.issue("controllers", "system:kube-controller-manager", ""),
-		c.authority.issue("scheduler", "system:kube-scheduler", ""),
-		c.authority.issue("proxy", "system:kube-proxy", ""),
-		c.authority.issue("to-metrics", aggregator, ""),
-		c.authority.issue("metrics", "metrics-server", "system:masters", metricsName),
-	)
+		c.authority.issue("server", "127.0.0.1", c.control().Address, c.Hosts.Range(serviceRange)+"1"),
+		c.authority.issue("metrics", metricsName),
+		c.authority.issueAdministrator(), c.authority.configure(c.server))
 }
 
 // kubernetes starts a part of Kubernetes, such as "kubelet", on a host.
@@ -163,37 +152,20 @@ func (c *Cluster) kubernetes(on *hosts.Host, part string, flags ...string) error
 
 // run starts a daemon on a host. If the daemon ends, the cluster ends, unless a fault has killed the host.
 func (c *Cluster) run(on *hosts.Host, name, program string, args ...string) error {
-	path := filepath.Join(c.dir, "log", on.Name+"-"+name)
-	log, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	daemon := on.Command(context.Background(), program, args...)
-	daemon.Stdout, daemon.Stderr = log, log
+	log, daemon := &fleet.Tail{}, on.Command(context.Background(), program, args...)
+	daemon.Stdout, daemon.Stderr, daemon.WaitDelay = log, log, time.Second
 	daemon.Env = append(daemon.Env, "HOME="+c.dir)
 	if err := on.Start(daemon); err != nil {
-		return errors.Join(fmt.Errorf("start %s: %w", name, err), log.Close())
+		return fmt.Errorf("start %s: %w", name, err)
 	}
 	kills := on.Kills()
 	go func() {
 		how := daemon.Wait()
-		_ = log.Close() // a lost log is no failure of the cluster
-		if on.Kills() > kills {
-			return
+		if on.Kills() == kills {
+			c.end(fmt.Errorf("%s on %s has ended (%v)%s", name, on.Name, how, log.LastWords()))
 		}
-		c.end(fmt.Errorf("%s on %s has ended (%v)%s", name, on.Name, how, lastWords(path)))
 	}()
 	return nil
-}
-
-// lastWords returns the last three lines of a log, after a colon; "" if there are none.
-func lastWords(path string) string {
-	text, err := os.ReadFile(path)
-	if err != nil || len(text) == 0 {
-		return ""
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return ": " + strings.Join(lines[max(0, len(lines)-3):], "; ")
 }
 
 // Named returns the node that runs pods and has a name, or nil.
