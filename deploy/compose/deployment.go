@@ -157,6 +157,6 @@ func (d *deployment) platform() fleet.Platform[*container] {
 		Next: d.next, Gone: func(ctx context.Context, c *container) error { return c.Gone(ctx) },
 		Clear: d.clear, Images: d.images, Daemons: containers.Daemons,
 		Reach:     func(string) string { return "" }, // only the compose file has the addresses
-		AwaitOpen: func(ctx context.Context, c *container) error { return c.awaitListening(ctx, c.listened) },
+		AwaitOpen: func(ctx context.Context, c *container) error { return c.awaitListening(ctx) },
 	}
 }

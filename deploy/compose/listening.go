@@ -2,12 +2,10 @@ package compose
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/process"
 )
 
@@ -46,26 +44,16 @@ const (
 	lookAgain = 5 * time.Millisecond
 )
 
-// awaitListening waits until the container listens at all ports. It asks the kernel instead of connecting,
-// since the service would have to serve a connection.
-func (c *container) awaitListening(ctx context.Context, ports map[string]bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience,
-		fmt.Errorf("it does not listen after %v", listenPatience))
-	defer cancel()
-	err := fleet.Until(ctx, lookAgain, func() (bool, error) {
+// awaitListening waits until the container listens at all ports at which its former life did. It asks the
+// kernel instead of connecting, since the service would have to serve a connection.
+func (c *container) awaitListening(ctx context.Context) error {
+	return c.PollListening(ctx, listenPatience, lookAgain, func(context.Context) bool {
 		now := listening(c.HostPID())
-		for port := range ports {
-			if !now[port] && c.HasEnded() {
-				return true, fmt.Errorf("it ended before it listened%s", c.Log.LastWords())
-			}
+		for port := range c.listened {
 			if !now[port] {
-				return false, nil
+				return false
 			}
 		}
-		return true, nil
+		return true
 	})
-	if err != nil {
-		return fmt.Errorf("%v: %w", c.Unit, err)
-	}
-	return nil
 }
