@@ -13,7 +13,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/cleave-lab/cleave/inputfile"
 )
+
+// maxFile bounds each file of the docker program's settings, in bytes.
+const maxFile = 16 << 20
 
 // OpenNamed returns a client of a daemon that the user names, by an address or a context of the
 // docker program, if it answers. It uses TLS as that program does: a context may hold keys, and
@@ -62,7 +67,7 @@ func defaultDaemon() (string, error) {
 		return socket, nil // without a home there are no settings
 	}
 	path := filepath.Join(folder, "config.json")
-	text, err := os.ReadFile(path)
+	text, err := inputfile.Read(path, maxFile)
 	if err != nil {
 		return socket, nil // there are no settings
 	}
@@ -96,7 +101,7 @@ func contextOf(name string) (address, keys string, unverified bool, err error) {
 		return "", "", false, err
 	}
 	contexts, id := filepath.Join(folder, "contexts"), fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
-	text, err := os.ReadFile(filepath.Join(contexts, "meta", id, "meta.json"))
+	text, err := inputfile.Read(filepath.Join(contexts, "meta", id, "meta.json"), maxFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", "", false, fmt.Errorf("there is no context %q of docker in %s, and it is no address such as "+
 			"unix:///var/run/docker.sock: see docker context ls", name, folder)
@@ -124,16 +129,20 @@ func contextOf(name string) (address, keys string, unverified bool, err error) {
 // securedBy returns the configuration of TLS with the files in a folder: the authority that signs
 // the daemon's certificate, and our own certificate and key.
 func securedBy(folder string) (*tls.Config, error) {
-	own, err := tls.LoadX509KeyPair(filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem"))
-	if err != nil {
-		return nil, err
+	read := map[string][]byte{}
+	for _, name := range []string{"cert.pem", "key.pem", "ca.pem"} {
+		text, err := inputfile.Read(filepath.Join(folder, name), maxFile)
+		if err != nil {
+			return nil, err
+		}
+		read[name] = text
 	}
-	signers, err := os.ReadFile(filepath.Join(folder, "ca.pem"))
+	own, err := tls.X509KeyPair(read["cert.pem"], read["key.pem"])
 	if err != nil {
 		return nil, err
 	}
 	trusted := x509.NewCertPool()
-	if !trusted.AppendCertsFromPEM(signers) {
+	if !trusted.AppendCertsFromPEM(read["ca.pem"]) {
 		return nil, fmt.Errorf("there is no certificate in %s", filepath.Join(folder, "ca.pem"))
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}, RootCAs: trusted}, nil

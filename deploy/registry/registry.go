@@ -29,6 +29,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/inputfile"
 )
 
 // Variable is the environment variable with the destination of images for users' clusters: HOST/PATH.
@@ -92,6 +93,9 @@ func (s secured) RoundTrip(request *http.Request) (*http.Response, error) {
 // patience bounds one call, which may send an image.
 const patience = 5 * time.Minute
 
+// maxConfig bounds the file of `docker login`, in bytes.
+const maxConfig = 16 << 20
+
 // loginOf returns the login that `docker login` has saved for a host, "user:password" in base64; "" if
 // there is none.
 func loginOf(host string) (string, error) {
@@ -100,7 +104,7 @@ func loginOf(host string) (string, error) {
 		return "", nil // without a home there is none
 	}
 	path := filepath.Join(folder, "config.json")
-	text, err := os.ReadFile(path)
+	text, err := inputfile.Read(path, maxConfig)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}

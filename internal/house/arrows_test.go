@@ -91,7 +91,7 @@ var rules = sync.OnceValue(func() []rule {
 			"processes are started and recognized in the same way for a server, a unit and a test"},
 		{"relay", []string{"lab", "binding/accept"}, nil, nil,
 			"a relay passes data on, and slows it, in the same way for any two sides"},
-		{"deploy", []string{"lab", "bounded", "relay", "binding/accept"}, anyModule, nil,
+		{"deploy", []string{"lab", "bounded", "inputfile", "relay", "binding/accept"}, anyModule, nil,
 			"a deployer starts what a layout says; knowing a system would tie variants to deployments"},
 		{"deploy/deploytest", []string{"lab", "unit", "meter", "deploy/launch"}, anyModule, nil,
 			"the suite of all deployers acts as a conductor with a meter, and has the unit that it deploys"},

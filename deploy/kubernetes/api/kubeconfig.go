@@ -19,7 +19,12 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/inputfile"
 )
+
+// maxFile bounds a kubeconfig, and each file that it names, in bytes.
+const maxFile = 16 << 20
 
 // kubeconfig holds the fields of kubectl's configuration that Cleave reads. If several files define a name,
 // the first one counts.
@@ -118,7 +123,7 @@ func readFiles(paths []string) (kubeconfig, error) {
 	var all kubeconfig
 	found := false
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
+		text, err := inputfile.Read(path, maxFile)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -180,8 +185,10 @@ func connect(cluster clusterEntry, user userEntry) (*Client, error) {
 	}
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: cluster.ServerName,
 		InsecureSkipVerify: cluster.Insecure}
-	authority, err := dataOr(cluster.Data, cluster.Authority)
-	if err != nil {
+	authority, noAuthority := dataOr(cluster.Data, cluster.Authority)
+	certificate, noCertificate := dataOr(user.CertificateData, user.Certificate)
+	key, noKey := dataOr(user.KeyData, user.Key)
+	if err := errors.Join(noAuthority, noCertificate, noKey); err != nil {
 		return nil, err
 	}
 	if authority != nil {
@@ -189,14 +196,6 @@ func connect(cluster clusterEntry, user userEntry) (*Client, error) {
 		if !trust.RootCAs.AppendCertsFromPEM(authority) {
 			return nil, errors.New("its certificate authority holds no certificate")
 		}
-	}
-	certificate, err := dataOr(user.CertificateData, user.Certificate)
-	if err != nil {
-		return nil, err
-	}
-	key, err := dataOr(user.KeyData, user.Key)
-	if err != nil {
-		return nil, err
 	}
 	if certificate != nil {
 		pair, err := tls.X509KeyPair(certificate, key)
@@ -209,7 +208,7 @@ func connect(cluster clusterEntry, user userEntry) (*Client, error) {
 	switch {
 	case user.TokenFile != "": // its content changes
 		client.token = func(context.Context) (string, error) {
-			text, err := os.ReadFile(user.TokenFile)
+			text, err := inputfile.Read(user.TokenFile, maxFile)
 			return strings.TrimSpace(string(text)), err
 		}
 	case user.Token != "":
@@ -230,7 +229,7 @@ func dataOr(data, path string) ([]byte, error) {
 		return text, nil
 	}
 	if path != "" {
-		return os.ReadFile(path)
+		return inputfile.Read(path, maxFile)
 	}
 	return nil, nil
 }

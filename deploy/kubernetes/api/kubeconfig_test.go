@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,5 +137,32 @@ func TestForwardIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "reach port 8080 of the pod front") ||
 		!strings.Contains(err.Error(), "you may not") {
 		t.Error(err)
+	}
+}
+
+// TestAKubeconfigThatIsAPipe checks that nothing waits for the writer of a pipe, be it the kubeconfig or a
+// file that it names.
+func TestAKubeconfigThatIsAPipe(t *testing.T) {
+	dir := t.TempDir()
+	pipe, config := filepath.Join(dir, "pipe"), filepath.Join(dir, "config")
+	testset.Must(t, syscall.Mkfifo(pipe, 0o600))
+	testset.Must(t, os.WriteFile(config, []byte(`{current-context: c,
+contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: "https://127.0.0.1", certificate-authority: pipe}}],
+users: [{name: u}]}`), 0o600))
+	for _, path := range []string{pipe, config} {
+		opened := make(chan error, 1)
+		go func() {
+			_, _, err := api.Open([]string{path}, "")
+			opened <- err
+		}()
+		select {
+		case err := <-opened:
+			if err == nil || !strings.Contains(err.Error(), "is a pipe") {
+				t.Errorf("%s: %v", path, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: it waits", path)
+		}
 	}
 }
