@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -28,48 +28,49 @@ const (
 )
 
 // CopyMounts returns copies of the files and folders of this host that a described container mounts. It
-// fails if they are too many or too large.
-func CopyMounts(spec lab.UnitSpec) ([]FileCopy, error) {
-	var all []FileCopy
-	for _, m := range spec.Container.Mounts {
-		switch {
-		case m.Kind == lab.MountFiles && m.Source != "":
-			all = append(all, FileCopy{Path: m.Target, Executable: m.Executable, Data: []byte(m.Files[m.Source])})
-		case m.Kind == lab.MountFiles:
-			all = append(all, FileCopy{Path: m.Target, Folder: true})
-			for _, name := range slices.Sorted(maps.Keys(m.Files)) {
-				all = append(all, FileCopy{Path: path.Join(m.Target, name), Executable: m.Executable,
-					Data: []byte(m.Files[name])})
-			}
-		case m.Kind == lab.MountBind:
-			found, err := readMount(m)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
-	}
+// fails if they are too many or too large, as soon as that is known: a mount could be a whole file system.
+func CopyMounts(spec lab.UnitSpec) (all []FileCopy, err error) {
 	size, files := 0, 0
-	for _, one := range all {
+	add := func(one FileCopy) error {
 		if !one.Folder {
 			size, files = size+len(one.Data), files+1
 		}
+		if size > maxCopied || files > maxCopiedFiles {
+			return fmt.Errorf("at most %d files with %d KiB in all are brought to nodes", maxCopiedFiles,
+				maxCopied>>10)
+		}
+		all = append(all, one)
+		return nil
 	}
-	if size > maxCopied || files > maxCopiedFiles {
-		return nil, errTooMuch
+	for _, m := range spec.Container.Mounts {
+		switch {
+		case m.Kind == lab.MountFiles && m.Source != "":
+			err = add(FileCopy{Path: m.Target, Executable: m.Executable, Data: []byte(m.Files[m.Source])})
+		case m.Kind == lab.MountFiles:
+			err = add(FileCopy{Path: m.Target, Folder: true})
+			for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+				if err == nil {
+					err = add(FileCopy{Path: path.Join(m.Target, name), Executable: m.Executable,
+						Data: []byte(m.Files[name])})
+				}
+			}
+		case m.Kind == lab.MountBind:
+			err = readMount(m, add)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }
 
-// readMount returns copies of the files and folders in a mount. It stops at the limits: the mount could be a
-// whole file system.
-func readMount(m lab.ContainerMount) (all []FileCopy, err error) {
+// readMount calls add with copies of the files and folders in a mount, until add fails.
+func readMount(m lab.ContainerMount, add func(FileCopy) error) error {
 	source, err := filepath.EvalSymlinks(m.Source)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	size, files := int64(0), 0
-	err = filepath.WalkDir(source, func(at string, entry fs.DirEntry, err error) error {
+	return filepath.WalkDir(source, func(at string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -78,26 +79,20 @@ func readMount(m lab.ContainerMount) (all []FileCopy, err error) {
 			return err
 		}
 		one := FileCopy{Path: path.Join(m.Target, filepath.ToSlash(below)), Folder: entry.IsDir()}
+		if one.Folder {
+			return add(one)
+		}
 		info, err := entry.Info()
 		switch {
 		case err != nil:
 			return err
-		case !one.Folder && !info.Mode().IsRegular():
+		case !info.Mode().IsRegular():
 			return fmt.Errorf("%s is neither a file nor a folder", at)
-		case !one.Folder:
-			size, files = size+info.Size(), files+1
-			if size > maxCopied || files > maxCopiedFiles {
-				return errTooMuch
-			}
-			one.Executable = info.Mode()&0o100 != 0
-			one.Data, err = os.ReadFile(at)
 		}
-		all = append(all, one)
-		return err
+		one.Executable = info.Mode()&0o100 != 0
+		if one.Data, err = inputfile.Read(at, maxCopied); err != nil {
+			return err
+		}
+		return add(one)
 	})
-	return all, err
 }
-
-// errTooMuch is the error for mounts with more than maxCopied bytes or maxCopiedFiles files.
-var errTooMuch = fmt.Errorf("at most %d files with %d KiB in all are brought to nodes", maxCopiedFiles,
-	maxCopied>>10)

@@ -134,8 +134,8 @@ func TestFilesAndOrdersShareASecret(t *testing.T) {
 	testset.Must(t, os.Mkdir(folder, 0o700))
 	testset.Must(t, os.WriteFile(filepath.Join(folder, "seed"), make([]byte, maxSecret), 0o600))
 	made := &api.Pod{Spec: api.PodSpec{Containers: []api.Container{{}}}}
-	deploytest.Says(t, life.giveVolume(made, map[string][]byte{}), "a secret of Kubernetes holds 1048576",
-		"fewer operations")
+	_, err := life.giveFiles(made)
+	deploytest.Says(t, err, "a secret of Kubernetes holds 1048576", "fewer operations")
 }
 
 // TestAStartThatFailsHasEnded checks that a life whose pod cannot be made has ended, so that no caller waits

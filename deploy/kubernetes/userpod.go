@@ -96,95 +96,91 @@ func (u *userPod) adapt(wanted *containers.Container) {
 	}
 }
 
-// finish implements sitePod. It adds the login of the registry, the cutter, and the files that the pod gets
-// from this host, for which it makes a secret.
+// finish implements sitePod. It adds the login of the registry, the files that the pod gets from this host,
+// for which it makes a secret, and the cutter.
 func (u *userPod) finish(ctx context.Context, made *api.Pod) error {
 	p, c := u.pod, u.pod.deployment.cluster
 	made.Spec.Containers[0].ImagePullPolicy = "IfNotPresent"
 	if c.logsIn {
 		made.Spec.ImagePullSecrets = []api.Meta{{Name: pullSecret}}
 	}
-	var files api.Secret
-	files.Metadata.Name, files.Data = p.name, map[string][]byte{}
-	give := u.giveVolume
-	if p.Spec.Container != nil {
-		give = u.giveMounts
-	}
-	if err := give(made, files.Data); err != nil {
+	data, err := u.giveFiles(made)
+	if err != nil {
 		return err
 	}
 	if mayBeCut(p.Spec) && !p.Prepares {
 		u.addCutter(made)
 	}
-	if len(files.Data) == 0 {
+	if len(data) == 0 {
 		return nil
 	}
+	files := api.Secret{Data: data}
+	files.Metadata.Name = p.name
 	return c.API.Do(ctx, http.MethodPost, c.ours("secrets"), files, nil)
 }
 
-// giveMounts gives a described container copies of the folders and files of this host that it mounts. Folders
-// are volumes of the pod, empty at first; their files are mounted into them from a secret, and every user of
-// the container may read them.
-func (u *userPod) giveMounts(made *api.Pod, files map[string][]byte) error {
-	copies, err := containers.CopyMounts(u.pod.Spec)
-	if err != nil {
-		return err
+// giveFiles gives the container of a pod the files of this host that it needs, and returns the data of the
+// secret that has them. A described container gets copies of what it mounts, which every user of the
+// container may read; any other one a volume with the files of its unit's folder, and the orders of its
+// starter.
+func (u *userPod) giveFiles(made *api.Pod) (data map[string][]byte, err error) {
+	p, container := u.pod, &made.Spec.Containers[0]
+	if p.Spec.Container != nil {
+		all, err := containers.CopyMounts(p.Spec)
+		return u.mountFiles(made, all, 0o444), err
 	}
-	container, secret := &made.Spec.Containers[0], &api.InSecret{Name: u.pod.name, Mode: 0o444}
-	for i, one := range copies {
-		name := "brought-" + strconv.Itoa(i)
+	volume := fleet.Volume(p.deployment.dir, p.Spec)
+	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}})
+	container.VolumeMounts = append(container.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
+	own, err := fleet.VolumeFiles(volume)
+	if err != nil {
+		return nil, err
+	}
+	var all []containers.FileCopy
+	for _, file := range own {
+		all = append(all, containers.FileCopy{Path: file.Path, Folder: file.Folder, Data: file.Data})
+	}
+	if u.command != nil {
+		orders, err := containers.Packed(lab.StarterOrders{Run: u.command,
+			Faults: u.FaultSettings(containers.AnyAddress(containers.StarterPort))}, maxSecret)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, containers.FileCopy{Path: lab.StarterOrdersFile, Data: orders})
+	}
+	data = u.mountFiles(made, all, secretMode)
+	made.Spec.SecurityContext = restricted()
+	if made.Spec.InitContainers, err = p.setups(*container); err != nil {
+		return nil, err
+	}
+	return data, checkSecret(data)
+}
+
+// mountFiles mounts files and folders into the container of a pod: folders as volumes of the pod, empty at
+// first, and files, with a mode, from the secret of the pod, whose data it returns.
+func (u *userPod) mountFiles(made *api.Pod, all []containers.FileCopy, mode int) map[string][]byte {
+	const volume = "files"
+	data, secret := map[string][]byte{}, &api.InSecret{Name: u.pod.name, Mode: mode}
+	container := &made.Spec.Containers[0]
+	for i, one := range all {
+		name := "file-" + strconv.Itoa(i)
 		mount := api.Mount{Name: name, MountPath: one.Path}
 		if one.Folder {
 			made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, EmptyDir: &api.EmptyDir{}})
 		} else {
-			item := api.SecretItem{Key: name, Path: name, Mode: secret.Mode}
+			item := api.SecretItem{Key: name, Path: name, Mode: mode}
 			if one.Executable {
-				item.Mode = 0o555
+				item.Mode |= 0o111
 			}
-			files[name], secret.Items = one.Data, append(secret.Items, item)
-			mount = api.Mount{Name: "files", MountPath: one.Path, SubPath: name, ReadOnly: true}
+			data[name], secret.Items = one.Data, append(secret.Items, item)
+			mount = api.Mount{Name: volume, MountPath: one.Path, SubPath: name, ReadOnly: true}
 		}
 		container.VolumeMounts = append(container.VolumeMounts, mount)
 	}
-	if len(files) > 0 {
-		made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "files", Secret: secret})
+	if len(data) > 0 {
+		made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: volume, Secret: secret})
 	}
-	return nil
-}
-
-// giveVolume gives a unit a volume with the files of its folder on this host, and the orders of its starter.
-// Described containers get giveMounts instead.
-func (u *userPod) giveVolume(made *api.Pod, files map[string][]byte) error {
-	p, container := u.pod, &made.Spec.Containers[0]
-	volume := fleet.Volume(p.deployment.dir, p.Spec)
-	// Without files there is no such secret, but then nothing mounts it, and kubelets ignore the volume.
-	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}},
-		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name, Mode: secretMode}})
-	container.VolumeMounts = append(container.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
-	all, err := fleet.VolumeFiles(volume)
-	if err != nil {
-		return err
-	}
-	for i, file := range all {
-		name := "own-" + strconv.Itoa(i)
-		if file.Folder {
-			made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, EmptyDir: &api.EmptyDir{}})
-			container.VolumeMounts = append(container.VolumeMounts,
-				api.Mount{Name: name, MountPath: file.Path})
-			continue
-		}
-		files[name] = file.Data
-		container.VolumeMounts = append(container.VolumeMounts,
-			api.Mount{Name: "files", MountPath: file.Path, SubPath: name, ReadOnly: true})
-	}
-	made.Spec.SecurityContext = restricted()
-	if made.Spec.InitContainers, err = p.setups(*container); err != nil {
-		return err
-	}
-	if err := u.orderStarter(container, files); err != nil {
-		return err
-	}
-	return checkSecret(files)
+	return data
 }
 
 // checkSecret returns an error if files, with the orders of a starter, do not fit into one secret.
@@ -229,19 +225,6 @@ func (p *pod) setups(server api.Container) ([]api.Container, error) {
 		all = append(all, container)
 	}
 	return all, nil
-}
-
-// orderStarter adds the orders of the pod's starter, if it has one, to its files.
-func (u *userPod) orderStarter(container *api.Container, files map[string][]byte) (err error) {
-	if u.command == nil {
-		return nil
-	}
-	const key = "orders"
-	faults := u.FaultSettings(containers.AnyAddress(containers.StarterPort))
-	files[key], err = containers.Packed(lab.StarterOrders{Run: u.command, Faults: faults}, maxSecret)
-	container.VolumeMounts = append(container.VolumeMounts, api.Mount{Name: "files",
-		MountPath: lab.StarterOrdersFile, SubPath: key, ReadOnly: true})
-	return err
 }
 
 // setupFailure returns the error of a failed init container; nil: none has failed.
