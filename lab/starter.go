@@ -60,9 +60,10 @@ const (
 )
 
 // The messages on a tunnel, after a line with its key. With StarterWaits the conductor says that the
-// connection waits for a unit. When a unit connects, the tunnel sends StarterCalled, the conductor answers
-// with the same, and then the connection belongs to the unit.
+// connection waits for a unit, which the tunnel confirms with StarterHeld. When a unit connects, the tunnel
+// sends StarterCalled, the conductor answers with the same, and then the connection belongs to the unit.
 const (
 	StarterWaits  = "wait"
+	StarterHeld   = "."
 	StarterCalled = "!"
 )

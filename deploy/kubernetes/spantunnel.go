@@ -28,8 +28,6 @@ const (
 	tunnelMemory = 64 << 20
 	// tunnelRetry is the pause before the next attempt to connect to the tunnel pod.
 	tunnelRetry = time.Second
-	// openLongEnough is the time for which a connection has to stay open to show that units could use it.
-	openLongEnough = 5 * time.Second
 	// longestRefusal limits the error message that is read from the tunnel pod, in bytes.
 	longestRefusal = 512
 )
@@ -125,8 +123,7 @@ func (d *deployment) endTunnel(ctx context.Context) error {
 	if d.tunnel == nil {
 		return nil
 	}
-	d.tunnel.endWait() // what happens to the connection from now on is no failure
-	d.tunnel.end()
+	d.tunnel.end() // what happens to the connection from now on is no failure
 	for _, kind := range []string{"pods", "secrets"} {
 		path := d.cluster.ours(kind, d.tunnel.pod) + "?gracePeriodSeconds=0"
 		if err := d.cluster.API.Delete(ctx, path); err != nil {
@@ -148,10 +145,9 @@ type spanTunnel struct {
 	once    sync.Once
 	closed  chan struct{}
 
-	mu           sync.Mutex
-	waitingSince time.Time // of the connection that waits for a unit; zero: none does
-	worked       bool      // a unit has connected, or could have
-	failure      error     // the last failure; nil: none, or the tunnel has worked since
+	mu      sync.Mutex
+	worked  bool  // the pod has held a connection for units
+	failure error // the last failure; nil: none, or the tunnel has worked since
 }
 
 // newSpanTunnel returns a tunnel to a pod, which ends with the context at the latest.
@@ -183,31 +179,18 @@ func (t *spanTunnel) Accept() (net.Conn, error) {
 	}
 }
 
-// record records that a unit has connected, or the failure because of which none could. After the end of the
+// record records that units can connect, or the failure because of which none could. After the end of the
 // tunnel it records nothing.
 func (t *spanTunnel) record(failure error) {
 	if t.open.Err() != nil {
 		return
 	}
-	t.endWait()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.worked, t.failure = t.worked || failure == nil, failure
 	if failure != nil {
 		_, _ = fmt.Fprintln(&t.log, failure) // it takes everything
 	}
-}
-
-// endWait ends the wait of the present connection, and forgets the last failure if a unit could have used the
-// connection. If none has ever done so, that takes a connection that stayed open for openLongEnough.
-func (t *spanTunnel) endWait() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	waited := !t.waitingSince.IsZero() && (t.worked || time.Since(t.waitingSince) > openLongEnough)
-	if t.open.Err() == nil && waited {
-		t.worked, t.failure = true, nil
-	}
-	t.waitingSince = time.Time{}
 }
 
 // watch waits for the end of the pod and records it, unless the tunnel is ended before.
@@ -219,33 +202,39 @@ func (t *spanTunnel) watch(pods *podCache) {
 	t.end()
 }
 
-// next connects to the pod and waits for the next unit. The pod answers with lab.StarterCalled when a unit
-// has connected, which this host confirms with the same byte, or with an error message.
+// next connects to the pod, which holds the connection (lab.StarterHeld), and waits for the next unit
+// (lab.StarterCalled), which this host confirms.
 func (t *spanTunnel) next() (net.Conn, error) {
 	connection, err := t.forward(t.open)
 	if err != nil {
 		return nil, err
 	}
 	defer context.AfterFunc(t.open, func() { _ = connection.Close() })() // ends the wait below
-	var answer [1]byte
 	if _, err = io.WriteString(connection, t.key+"\n"+lab.StarterWaits+"\n"); err == nil {
-		t.mu.Lock()
-		t.waitingSince = time.Now()
-		t.mu.Unlock()
-		_, err = io.ReadFull(connection, answer[:])
-	}
-	if err == nil && string(answer[:]) != lab.StarterCalled {
-		text, _ := io.ReadAll(io.LimitReader(connection, longestRefusal))
-		err = fmt.Errorf("it says: %s%s", answer[:], bytes.TrimSpace(text))
+		err = expect(connection, lab.StarterHeld)
 	}
 	if err == nil {
-		_, err = connection.Write(answer[:])
+		t.record(nil)
+		err = expect(connection, lab.StarterCalled)
+	}
+	if err == nil {
+		_, err = io.WriteString(connection, lab.StarterCalled)
 	}
 	if err != nil {
 		_ = connection.Close() // it has failed
 		return nil, fmt.Errorf("wait at the pod to which units send their spans: %w", err)
 	}
 	return piped(connection), nil
+}
+
+// expect reads a byte, and returns an error if it is another one: then it begins an error message.
+func expect(connection io.Reader, wanted string) error {
+	answer := make([]byte, len(wanted))
+	if _, err := io.ReadFull(connection, answer); err != nil || string(answer) == wanted {
+		return err
+	}
+	text, _ := io.ReadAll(io.LimitReader(connection, longestRefusal))
+	return fmt.Errorf("it says: %s%s", answer, bytes.TrimSpace(text))
 }
 
 // piped returns a connection that forwards to another one, and whose reads may be interrupted and repeated.
@@ -267,7 +256,6 @@ func piped(to net.Conn) net.Conn {
 // Close implements net.Listener. It returns the last failure if no unit could connect at the end.
 func (t *spanTunnel) Close() error {
 	t.once.Do(func() { close(t.closed) })
-	t.endWait()
 	t.end()
 	t.mu.Lock()
 	defer t.mu.Unlock()

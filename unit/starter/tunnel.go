@@ -83,7 +83,8 @@ func offer(conductor net.Conn, token string, waiting chan<- offered) error {
 	if request, err := readRequest(conductor, token); err != nil || request != lab.StarterWaits {
 		return errors.Join(errors.New("this is no connection that waits for a unit"), err)
 	}
-	if err := conductor.SetDeadline(time.Time{}); err != nil {
+	_, err := io.WriteString(conductor, lab.StarterHeld)
+	if err = errors.Join(err, conductor.SetDeadline(time.Time{})); err != nil {
 		return err
 	}
 	o := offered{conductor, make(chan struct{})}

@@ -66,7 +66,7 @@ func TestTunnel(t *testing.T) {
 	for range 2 {
 		unit := call(t, w.units, "spans")
 		conductor := call(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
-		expect(conductor, lab.StarterCalled)
+		expect(conductor, lab.StarterHeld+lab.StarterCalled)
 		_, err := io.WriteString(conductor, lab.StarterCalled+"taken")
 		testset.Must(t, err)
 		expect(conductor, "spans")
