@@ -31,19 +31,20 @@ func cutTools() lab.UnitSpec {
 // shell is the path of bash in that image.
 const shell = "/bin/bash"
 
-// Commands of a cutter. It drops all packets except those of the pod's loopback, which the unit may use, and
-// through which the API server reaches the unit's control port.
+// Commands of nft in the network of a pod. One that is cut off drops all packets except those of its
+// loopback, which the unit may use, and through which the API server reaches the unit's control port.
 const (
-	dropAll = `nft '
-add table inet cleave
-add chain inet cleave arrives { type filter hook input priority -300; }
-add rule inet cleave arrives iif != lo drop
-add chain inet cleave leaves { type filter hook output priority -300; }
-add rule inet cleave leaves oif != lo drop'`
-	dropNothing = `nft 'add table inet cleave; delete table inet cleave'` // also if there is none
-	// callPort calls a port of an address, and prints the exit status: 124 if there is no answer for a second.
-	callPort = `timeout 1 bash -c 'exec 3<>/dev/tcp/%s/%d' 2>&1; echo "status $?"`
+	dropAll = "add table inet cleave; " +
+		"add chain inet cleave arrives { type filter hook input priority -300; }; " +
+		"add rule inet cleave arrives iif != lo drop; " +
+		"add chain inet cleave leaves { type filter hook output priority -300; }; " +
+		"add rule inet cleave leaves oif != lo drop"
+	dropNothing = "add table inet cleave; delete table inet cleave" // also if there is none
 )
+
+// callPort is a command of a cutter. It calls a port of an address, and prints the exit status: 124 if there
+// is no answer for a second.
+const callPort = `timeout 1 bash -c 'exec 3<>/dev/tcp/%s/%d' 2>&1; echo "status $?"`
 
 // answerPatience limits how long a pod may take to get an answer from that of the lead.
 const answerPatience = 20 * time.Second
@@ -101,7 +102,7 @@ func (d *deployment) cutByFilter(ctx context.Context, p *pod, off bool) error {
 		return fmt.Errorf("before it is cut off: %w: let pods of the namespaces %s* reach each other, since "+
 			"nothing else proves the fault", err, namespacePrefix)
 	}
-	_, err := d.command(ctx, p, dropAll)
+	_, err := d.command(ctx, p, "nft '"+dropAll+"'")
 	if err == nil {
 		var answered bool
 		if answered, err = d.calls(ctx, p); answered {
@@ -113,7 +114,7 @@ func (d *deployment) cutByFilter(ctx context.Context, p *pod, off bool) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerPatience)
 	defer cancel()
-	_, again := d.command(ctx, p, dropNothing)
+	_, again := d.command(ctx, p, "nft '"+dropNothing+"'")
 	return errors.Join(err, again)
 }
 
@@ -121,7 +122,7 @@ func (d *deployment) cutByFilter(ctx context.Context, p *pod, off bool) error {
 // out of its service. join then waits until Kubernetes declares the pod ready again, and the fleet waits
 // until all nodes route calls to it.
 func (d *deployment) join(ctx context.Context, p *pod) error {
-	if _, err := d.command(ctx, p, dropNothing); err != nil {
+	if _, err := d.command(ctx, p, "nft '"+dropNothing+"'"); err != nil {
 		return err
 	}
 	err := d.awaitAnswer(ctx, p)

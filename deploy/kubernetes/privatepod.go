@@ -11,6 +11,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/launch"
 )
@@ -109,8 +110,14 @@ func refuse(p *pod) error {
 	return nil
 }
 
-// cut disconnects a pod from its node's network, or connects it again.
-func cut(ctx context.Context, p *pod, off bool) error { return p.node.Cut(ctx, p.HostPID(), off) }
+// cut has the network of a pod drop all packets, or nothing any more.
+func cut(ctx context.Context, p *pod, off bool) error {
+	rules := dropNothing
+	if off {
+		rules = dropAll
+	}
+	return hosts.In(ctx, p.HostPID(), "nft", rules)
+}
 
 // gone returns an error if the process of a pod still runs.
 func gone(_ context.Context, p *pod) error {

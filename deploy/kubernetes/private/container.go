@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -103,51 +99,4 @@ func (n *Node) AwaitEmpty(ctx context.Context) error {
 		}
 		return err
 	})
-}
-
-// Cut disconnects the pod of a process from the network of its node, or connects it again. It sets the node's
-// end of the pod's link down, so that the pod keeps its address and routes.
-func (n *Node) Cut(ctx context.Context, pid int, off bool) error {
-	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid))); pid == 0 || err != nil {
-		return errors.New("it does not run")
-	}
-	index, err := peerOf(ctx, pid)
-	if err != nil {
-		return err
-	}
-	link, err := n.link(ctx, index)
-	if err != nil {
-		return err
-	}
-	return n.Run(ctx, "ip", "link", "set", link, map[bool]string{true: "down", false: "up"}[off])
-}
-
-// peer matches the link of a pod in the output of ip; its group is the index of the link's other end.
-var peer = regexp.MustCompile(`eth0@if([0-9]+):`)
-
-// peerOf returns the index of the node's end of the link of a process in a pod.
-func peerOf(ctx context.Context, pid int) (string, error) {
-	text, err := exec.CommandContext(ctx, "nsenter", "--target="+strconv.Itoa(pid), "--net", "ip", "-oneline",
-		"link").Output()
-	if err != nil {
-		return "", fmt.Errorf("list the links of process %d: %w", pid, err)
-	}
-	found := peer.FindStringSubmatch(string(text))
-	if found == nil {
-		return "", fmt.Errorf("no link of process %d is like %v", pid, peer)
-	}
-	return found[1], nil
-}
-
-// link returns the name of the node's link with an index.
-func (n *Node) link(ctx context.Context, index string) (string, error) {
-	text, err := n.Command(ctx, "ip", "-oneline", "link").Output()
-	if err != nil {
-		return "", fmt.Errorf("list the links of %s: %w", n.Name, err)
-	}
-	found := regexp.MustCompile(`(?m)^` + index + `: ([^@:]+)`).FindStringSubmatch(string(text))
-	if found == nil {
-		return "", fmt.Errorf("%s has no link %s", n.Name, index)
-	}
-	return found[1], nil
 }
