@@ -113,7 +113,7 @@ func (d *deployment) adoptOthers(s *scaled, known map[string]bool) {
 func (d *deployment) adopt(
 	ctx context.Context, s *scaled, spec lab.UnitSpec, known map[string]bool,
 ) (lab.Arrived, error) {
-	state, err := d.pods.awaitNew(ctx, s.specs[0].Name, known)
+	state, asked, err := d.pods.awaitNew(ctx, s.specs[0].Name, known)
 	if err != nil {
 		return lab.Arrived{}, err
 	}
@@ -146,7 +146,7 @@ func (d *deployment) adopt(
 	}
 	return lab.Arrived{
 		Unit:  lab.Unit{Name: spec.Name, Role: spec.Role, PID: p.HostPID(), Span: lab.SpanContainer},
-		Asked: d.pods.firstSeen(p.name), Ready: time.Now(),
+		Asked: asked, Ready: time.Now(),
 	}, nil
 }
 

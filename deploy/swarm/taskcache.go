@@ -7,19 +7,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 )
 
 // taskCache holds the last known state of the trial's tasks. Swarm reports no changes, so they are polled.
 type taskCache struct {
-	mu      sync.Mutex
-	tasks   map[string]engine.Task // by the ID of their service, which has one task
-	down    map[string]bool        // by the ID of a node; empty unless a task may be lost (updateTasks)
-	updated chan struct{}          // closed, and replaced, with every update
+	fleet.Changes
+	tasks map[string]engine.Task // by the ID of their service, which has one task
+	down  map[string]bool        // by the ID of a node; empty unless a task may be lost (updateTasks)
 }
 
 const (
@@ -72,36 +71,26 @@ func (t *userTrial) updateTasks() error {
 			down[n.ID] = n.Status.State == "down"
 		}
 	}
-	t.cache.mu.Lock()
-	defer t.cache.mu.Unlock()
-	t.cache.tasks, t.cache.down = tasks, down
-	close(t.cache.updated)
-	t.cache.updated = make(chan struct{})
+	t.cache.Update(func() { t.cache.tasks, t.cache.down = tasks, down })
 	return nil
 }
 
-// latest returns the task of a service, whether the service is known to have one, whether the task's node is
-// down, and a channel that is closed with the next update.
-func (c *taskCache) latest(service string) (task engine.Task, known, down bool, updated <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	task, known = c.tasks[service]
-	return task, known, c.down[task.NodeID], c.updated
+// latest returns the task of a service, and whether the service is known to have one.
+func (c *taskCache) latest(service string) (task engine.Task, known bool) {
+	c.Look(func() { task, known = c.tasks[service] })
+	return task, known
 }
 
 // awaitNone waits until none of the services has a task any more.
 func (c *taskCache) awaitNone(ctx context.Context, services []*service) error {
 	for _, s := range services {
-		for {
-			task, known, _, updated := c.latest(s.id)
-			if !known {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("unit %s: its task is %s: %w", s.Spec.Name, task.Status.State, context.Cause(ctx))
-			case <-updated:
-			}
+		var task engine.Task
+		if err := c.Await(ctx, func() (done bool, _ error) {
+			last, known := c.tasks[s.id]
+			task = last
+			return !known, nil
+		}); err != nil {
+			return fmt.Errorf("unit %s: its task is %s: %w", s.Spec.Name, task.Status.State, err)
 		}
 	}
 	return nil

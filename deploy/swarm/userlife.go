@@ -200,30 +200,30 @@ func (l *userLife) awaitReachable(ctx context.Context) {
 // howEnded waits until the program ends. how is its error, or nil if it succeeded; err is set if ctx ended
 // first.
 func (l *userLife) howEnded(ctx context.Context) (how, err error) {
-	for {
-		task, known, down, updated := l.trial.cache.latest(l.service.id)
+	cache := l.trial.cache
+	err = cache.Await(ctx, func() (ended bool, _ error) {
+		task, known := cache.tasks[l.service.id]
 		code := task.Status.ContainerStatus.ExitCode
 		switch {
 		case !known && l.task != "":
-			return errors.New("somebody has removed its service"), nil
-		case known && down && !hasEnded(task):
-			return errors.New("its node " + l.trial.site.nodeName(task.NodeID) +
-				" does not answer to the swarm any more"), nil
-		case known && hasEnded(task) && code == lab.StarterOutOfMemory:
-			return errors.New(fleet.OutOfMemory(l.service.Spec)), nil
-		case known && hasEnded(task) && code != 0:
-			return fmt.Errorf("exit status %d", code), nil
-		case known && hasEnded(task) && task.Status.State != "complete" && task.Status.Err != "":
-			return errors.New(task.Status.Err), nil
-		case known && hasEnded(task):
-			return nil, nil
+			how = errors.New("somebody has removed its service")
+		case !known:
+			return false, nil
+		case !hasEnded(task) && cache.down[task.NodeID]:
+			how = errors.New("its node " + l.trial.site.nodeName(task.NodeID) +
+				" does not answer to the swarm any more")
+		case !hasEnded(task):
+			return false, nil
+		case code == lab.StarterOutOfMemory:
+			how = errors.New(fleet.OutOfMemory(l.service.Spec))
+		case code != 0:
+			how = fmt.Errorf("exit status %d", code)
+		case task.Status.State != "complete" && task.Status.Err != "":
+			how = errors.New(task.Status.Err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-updated:
-		}
-	}
+		return true, nil
+	})
+	return how, err
 }
 
 // awaitEnd implements siteLife. ended is false if a fault or the deployment has ended this life.

@@ -24,7 +24,7 @@ type userTrial struct {
 // begin implements site.
 func (u *userSite) begin(d *deployment) siteTrial {
 	d.manager, d.network, d.patience = u.manager, u.network, pullPatience
-	return &userTrial{deployment: d, site: u, cache: &taskCache{updated: make(chan struct{})}}
+	return &userTrial{deployment: d, site: u, cache: &taskCache{}}
 }
 
 // complete implements siteTrial. Nothing restarts: only a starter could do that, and containers of users'
@@ -33,7 +33,7 @@ func (t *userTrial) complete(p *fleet.Platform[*service]) {
 	p.SetsUp, p.NoRestarts, p.Reach, p.Dial = true, true, t.reach, t.reach
 	p.BetweenStages, p.Next, p.Clear = t.awaitKnown, t.next, t.clear
 	p.NodeOf = func(s *service) string {
-		task, _, _, _ := t.cache.latest(s.id)
+		task, _ := t.cache.latest(s.id)
 		return t.site.nodeName(task.NodeID)
 	}
 	p.AwaitOpen = func(context.Context, *service) error { return nil } // the starter has waited for that
@@ -45,7 +45,7 @@ func (t *userTrial) complete(p *fleet.Platform[*service]) {
 // endNotice is the longest delay until the manager knows that a program has ended.
 const endNotice = 3 * time.Second
 
-// open implements siteTrial: it makes the forwards, checks the servers, and starts to update the cache.
+// open implements siteTrial: it makes the forwards, starts to update the cache, and checks the servers.
 func (t *userTrial) open(_ context.Context, _ lab.Layout, units []lab.UnitSpec) error {
 	t.SetServerNotice(endNotice)
 	t.forwards = t.NewForwards(func(endpoint string) (net.Conn, error) {
@@ -79,7 +79,7 @@ func (t *userTrial) trialOf(spec lab.UnitSpec) containers.Trial {
 		if err != nil || s == nil {
 			continue
 		}
-		task, _, _, _ := t.cache.latest(s.id)
+		task, _ := t.cache.latest(s.id)
 		if address := t.site.addressOf(task); address != "" {
 			endpoint.Dial = net.JoinHostPort(address, port)
 			trial.Endpoints[name] = endpoint
@@ -90,7 +90,7 @@ func (t *userTrial) trialOf(spec lab.UnitSpec) containers.Trial {
 
 // tasks implements siteTrial: it returns the cached task.
 func (t *userTrial) tasks(_ context.Context, service string) ([]engine.Task, error) {
-	if task, known, _, _ := t.cache.latest(service); known {
+	if task, known := t.cache.latest(service); known {
 		return []engine.Task{task}, nil
 	}
 	return nil, nil
