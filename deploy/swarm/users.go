@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -153,13 +154,8 @@ func (u *UserSwarm) Proof(ctx context.Context) ([]byte, error) {
 	return []byte(strings.TrimSpace(string(text))), err
 }
 
-// The networks of units are subnets of one range: 64 subnets of 1024 addresses each.
-const (
-	unitRange     = "198.18.0.0/16"
-	bitsOfNetwork = 22
-)
-
-// freeSubnet returns the first subnet of unitRange, as ADDRESS/BITS, that overlaps none of the taken ones.
+// freeSubnet returns the first network of 1024 addresses in 198.18.0.0/16, as ADDRESS/BITS, that overlaps
+// none of the taken ones.
 func freeSubnet(taken []string) (string, error) {
 	var others []netip.Prefix
 	for _, text := range taken {
@@ -167,19 +163,12 @@ func freeSubnet(taken []string) (string, error) {
 			others = append(others, prefix)
 		}
 	}
-	all := netip.MustParsePrefix(unitRange)
-	for at := all.Addr(); all.Contains(at); {
-		candidate := netip.PrefixFrom(at, bitsOfNetwork)
+	for third := 0; third < 256; third += 4 {
+		candidate := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(third), 0}), 22)
 		if !slices.ContainsFunc(others, candidate.Overlaps) {
 			return candidate.String(), nil
 		}
-		bytes := at.As4()
-		bytes[2] += 1 << (24 - bitsOfNetwork)
-		if bytes[2] == 0 { // it has overflowed: that was the last subnet
-			break
-		}
-		at = netip.AddrFrom4(bytes)
 	}
-	return "", fmt.Errorf("all ranges of 1024 addresses in %s are taken by networks of the swarm: remove some",
-		unitRange)
+	return "", errors.New("all ranges of 1024 addresses in 198.18.0.0/16 are taken by networks of the swarm: " +
+		"remove some")
 }
