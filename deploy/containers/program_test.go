@@ -90,7 +90,7 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 // of its node: other programs may listen there.
 func TestPortsOfTheUsersNodesAreNotTaken(t *testing.T) {
 	published := lab.UnitSpec{Name: "one", Networking: lab.Networking{Reached: lab.ReachPublished}}
-	err := UserCluster{Name: "here", Ours: "swarm"}.Check(published, nil)
+	err := UserCluster{Name: "here", Ours: "swarm"}.check(published, nil)
 	var incapable *lab.Incapable
 	if !errors.As(err, &incapable) || !strings.Contains(err.Error(),
 		"one shall be called at a port of its node") {

@@ -21,6 +21,8 @@ type UserCluster struct {
 	Largest lab.Limits // of the largest node; 0: not known
 	// Registry reports whether a registry is named, from which the nodes pull images.
 	Registry bool
+	// Cuts reports whether units, described ones too, can be cut off. Starters do the other faults.
+	Cuts bool
 }
 
 // CheckLayout returns why a layout cannot be deployed on the cluster. programs is the folder of our unit
@@ -43,13 +45,32 @@ func (u UserCluster) CheckLayout(layout lab.Layout, programs, starter string) er
 	}
 	users := map[string]string{} // of volumes
 	for _, spec := range all {
-		problems = append(problems, u.Check(spec, users), u.checkLimits(spec))
+		problems = append(problems, u.check(spec, users), u.checkLimits(spec))
 	}
 	return errors.Join(problems...)
 }
 
-// Check returns why a unit cannot run on the cluster. users maps the volumes seen so far to their units.
-func (u UserCluster) Check(spec lab.UnitSpec, users map[string]string) error {
+// CheckServers returns why a server among units cannot run on the cluster. Layouts have none yet when
+// CheckLayout checks them.
+func (u UserCluster) CheckServers(units []lab.UnitSpec) error {
+	var problems []error
+	users := map[string]string{} // of volumes
+	for _, spec := range units {
+		if spec.Server != nil {
+			problems = append(problems, u.check(spec, users))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// forStarter returns the faults of a unit that a starter would have to do.
+func (u UserCluster) forStarter(spec lab.UnitSpec) []lab.FaultKind {
+	return slices.DeleteFunc(slices.Clone(spec.Faults),
+		func(kind lab.FaultKind) bool { return u.Cuts && kind == lab.FaultCut })
+}
+
+// check returns why a unit cannot run on the cluster. users maps the volumes seen so far to their units.
+func (u UserCluster) check(spec lab.UnitSpec, users map[string]string) error {
 	refuse := func(format string, args ...any) error {
 		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s: deploy it in another way, or on the private %s",
 			spec.Name, fmt.Sprintf(format, args...), u.Ours)}
@@ -83,11 +104,11 @@ func (u UserCluster) Check(spec lab.UnitSpec, users map[string]string) error {
 		return refuse("shall be called at a port of its node, and those of %s are not ours to take", u.Name)
 	case len(spec.Cores) > 0:
 		return refuse("asks for the processors %v, and %s", spec.Cores, u.Cores)
-	case slices.ContainsFunc(spec.Faults, func(f lab.FaultKind) bool {
+	case slices.ContainsFunc(u.forStarter(spec), func(f lab.FaultKind) bool {
 		return !slices.Contains(fleet.StarterFaults(), f)
 	}):
 		return refuse("shall have the faults %v, for some of which Cleave needs powers on the nodes of %s that "+
-			"it does not have", spec.Faults, u.Name)
+			"it does not have", u.forStarter(spec), u.Name)
 	case spec.Node != "" && len(u.Nodes) > 0 && !slices.Contains(u.Nodes, spec.Node):
 		return fmt.Errorf("unit %s names the node %s, and %s has %s", spec.Name, spec.Node, u.Name, u.NoNode)
 	}
@@ -100,9 +121,9 @@ func (u UserCluster) checkDescribed(spec lab.UnitSpec, users map[string]string) 
 	refuse := func(format string, args ...any) error {
 		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s", spec.Name, fmt.Sprintf(format, args...))}
 	}
-	if len(spec.Faults) > 0 {
+	if faults := u.forStarter(spec); len(faults) > 0 {
 		return refuse("shall have the faults %v, for which it would need a first process of Cleave's: on %s leave "+
-			"them out, or use the private %s", spec.Faults, u.Name, u.Ours)
+			"them out, or use the private %s", faults, u.Name, u.Ours)
 	}
 	var problems []error
 	for _, m := range spec.Container.Mounts {

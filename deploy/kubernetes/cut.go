@@ -55,19 +55,6 @@ func cutRights() []right { return []right{{"get", "pods", "exec"}, {"create", "p
 // mayBeCut reports whether the fault cut is planned for a unit.
 func mayBeCut(spec lab.UnitSpec) bool { return slices.Contains(spec.Faults, lab.FaultCut) }
 
-// withoutCuts returns a layout without its cuts. The checks for clusters of the user's would refuse them
-// (containers.UserCluster); here cutters do them.
-func withoutCuts(layout lab.Layout) lab.Layout {
-	layout.Units = slices.Clone(layout.Units)
-	for i, spec := range layout.Units {
-		if mayBeCut(spec) {
-			layout.Units[i].Faults = slices.DeleteFunc(slices.Clone(spec.Faults),
-				func(kind lab.FaultKind) bool { return kind == lab.FaultCut })
-		}
-	}
-	return layout
-}
-
 // checkCuts returns what this host lacks for the cuts of a layout, and which rights we lack on the cluster.
 func (u *UserCluster) checkCuts(ctx context.Context, layout lab.Layout) error {
 	if !slices.ContainsFunc(layout.Units, mayBeCut) {

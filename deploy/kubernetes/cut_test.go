@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,19 +37,27 @@ func TestCutsNeedMoreRights(t *testing.T) {
 		"the cluster theirs does not let you get pods/exec, create pods/exec:")
 }
 
-// TestOtherFaultsStayRefused checks that a layout without its cuts keeps its other faults, and that the
-// layout itself is unchanged.
+// TestOtherFaultsStayRefused checks that a cut is admitted on a cluster of the user's, and that other faults
+// of the same unit that need powers on its node are refused.
 func TestOtherFaultsStayRefused(t *testing.T) {
-	planned := []lab.FaultKind{lab.FaultKill, lab.FaultCut, lab.FaultFill}
 	l := deploytest.Layout("front")
-	l.Units[1].Faults = slices.Clone(planned)
-	want := []lab.FaultKind{lab.FaultKill, lab.FaultFill}
-	if left := withoutCuts(l).Units[1].Faults; !slices.Equal(left, want) {
-		t.Errorf("left are %v, want %v", left, want)
+	l.Units[1].Faults = []lab.FaultKind{lab.FaultKill, lab.FaultCut}
+	check := func() error { return (&UserCluster{}).asUserCluster().CheckLayout(l, "", "") }
+	if err := check(); err == nil || strings.Contains(err.Error(), "faults") {
+		t.Errorf("with a kill and a cut: %v", err)
 	}
-	if !slices.Equal(l.Units[1].Faults, planned) {
-		t.Errorf("the layout itself has %v, want %v", l.Units[1].Faults, planned)
-	}
+	l.Units[1].Faults = append(l.Units[1].Faults, lab.FaultFill)
+	deploytest.Says(t, check(), "unit front shall have the faults [kill fill], for some of which")
+}
+
+// TestServersThatCannotRunOnTheUsersCluster checks that a server that visits of a client prepare is refused
+// when it is placed: Preflight does not see servers.
+func TestServersThatCannotRunOnTheUsersCluster(t *testing.T) {
+	visit := func(context.Context, string) error { return nil }
+	mongo := lab.UnitSpec{Name: "mongo", Runnable: lab.Runnable{Program: "mongod", Foreign: true,
+		Server: &lab.Server{Setup: []lab.ServerSetup{{Program: "mongod", Visit: visit}}}}}
+	_, err := (&userSite{UserCluster: &UserCluster{Context: "theirs"}}).places([]lab.UnitSpec{mongo}, nil)
+	deploytest.Says(t, err, "unit mongo is prepared by visits of a client")
 }
 
 // TestCutOnTheUsersCluster checks that others reach a unit, and a container of the user's, before and after

@@ -75,7 +75,7 @@ const inspectPatience = 20 * time.Second
 func (u *UserCluster) asUserCluster() containers.UserCluster {
 	c := containers.UserCluster{Name: u.Context, Units: "pods", Ours: "cluster",
 		Cores: "Kubernetes chooses them itself", NoNode: "none of that name",
-		Registry: u.images != nil}
+		Registry: u.images != nil, Cuts: true}
 	for _, node := range u.nodes {
 		cores, memory := node.Allocatable()
 		c.Nodes = append(c.Nodes, node.Metadata.Name)

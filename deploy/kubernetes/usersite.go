@@ -27,7 +27,7 @@ func (s *userSite) preflight(ctx context.Context, layout lab.Layout) error {
 		defer cancel()
 		s.nodes, s.unusable = s.inspect(ctx)
 	})
-	checked := s.asUserCluster().CheckLayout(withoutCuts(layout), s.deployer.programs, s.Starter)
+	checked := s.asUserCluster().CheckLayout(layout, s.deployer.programs, s.Starter)
 	problems := errors.Join(checked, s.unusable, containers.CheckDescribed("Kubernetes", layout.Units, lacks),
 		checkHealth(layout.Units))
 	if s.unusable != nil {
@@ -133,13 +133,14 @@ func (s *userSite) load(
 	return s.images.Load(ctx, s.Starter, content, isUsers)
 }
 
-// places implements site: layouts name the nodes of the user's cluster as the cluster does.
+// places implements site: layouts name the nodes of the user's cluster as the cluster does. It refuses
+// servers that cannot run there.
 func (s *userSite) places(specs []lab.UnitSpec, _ map[string]lab.Network) (map[string]string, error) {
 	places := map[string]string{}
 	for _, spec := range specs {
 		places[spec.Node] = spec.Node
 	}
-	return places, nil
+	return places, s.asUserCluster().CheckServers(specs)
 }
 
 // complete implements site. Servers are set up in their own pods. Nothing restarts: only a starter could do

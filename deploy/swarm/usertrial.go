@@ -51,17 +51,8 @@ func (t *userTrial) open(_ context.Context, _ lab.Layout, units []lab.UnitSpec) 
 	t.forwards = t.NewForwards(func(endpoint string) (net.Conn, error) {
 		return t.site.through(t.Watching, t.trial.Endpoints[endpoint].Dial)
 	})
-	byVolume := map[string]string{} // units, for the check that none share a volume
-	for _, spec := range units {
-		if spec.Server == nil { // Preflight has checked the others; it does not see servers
-			continue
-		}
-		if err := t.site.swarm.asUserCluster().Check(spec, byVolume); err != nil {
-			return err
-		}
-	}
 	go t.watch()
-	return nil
+	return t.site.swarm.asUserCluster().CheckServers(units)
 }
 
 // trialOf implements siteTrial. Programs of the conductor, which start last, get IP addresses in place of
