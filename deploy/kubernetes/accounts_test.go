@@ -105,14 +105,20 @@ func TestFiguresAreComparedOverTheirWindow(t *testing.T) {
 	}
 }
 
-func TestAQuantityThatIsNoNumber(t *testing.T) {
-	var m api.PodMetrics
-	m.Metadata.Name, m.Window = "p", "10s"
-	m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{"2 cores"}})
-	a := newAccounts()
-	a.byPod["p"] = &account{unit: "u"}
-	if a.add([]api.PodMetrics{m}, nil, time.Now()); a.err == nil ||
-		!strings.Contains(a.err.Error(), `"2 cores"`) || len(a.byPod["p"].figures) > 0 {
-		t.Errorf("the error is %v, the figures %+v", a.err, a.byPod["p"].figures)
+// TestAFigureThatIsNone checks that a quantity that is no number, and a window without a length, over which
+// there is no mean, give an error and no figure.
+func TestAFigureThatIsNone(t *testing.T) {
+	for _, c := range []struct{ cpu, window, says string }{
+		{"2 cores", "10s", `"2 cores"`}, {"25m", "0s", `"0s"`},
+	} {
+		var m api.PodMetrics
+		m.Metadata.Name, m.Window = "p", c.window
+		m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{c.cpu}})
+		a := newAccounts()
+		a.byPod["p"] = &account{unit: "u"}
+		if a.add([]api.PodMetrics{m}, nil, time.Now()); a.err == nil ||
+			!strings.Contains(a.err.Error(), c.says) || len(a.byPod["p"].figures) > 0 {
+			t.Errorf("%+v: the error is %v, the figures %+v", c, a.err, a.byPod["p"].figures)
+		}
 	}
 }

@@ -35,7 +35,9 @@ func (m PodMetrics) CPU() (cores float64, window time.Duration, err error) {
 		}
 		cores += used
 	}
-	window, err = time.ParseDuration(m.Window)
+	if window, err = time.ParseDuration(m.Window); err == nil && window <= 0 {
+		err = fmt.Errorf("the window %q, as Kubernetes reports it, has no length", m.Window)
+	}
 	return cores, window, err
 }
 
