@@ -180,8 +180,11 @@ func (d *deployment) watch() {
 	})()
 	answered := time.Now()
 	for d.Watching.Err() == nil && d.cluster.alive.Err() == nil {
-		pods, version, err := d.cluster.API.Pods(d.Watching, d.cluster.namespace, labelTrial+"="+d.trial)
-		if err != nil && time.Since(answered) > apiPatience {
+		patience := max(time.Until(answered.Add(apiPatience)), leastPatience)
+		ctx, cancel := context.WithTimeoutCause(d.Watching, patience, errors.New("it is silent"))
+		pods, version, err := d.cluster.API.Pods(ctx, d.cluster.namespace, labelTrial+"="+d.trial)
+		cancel()
+		if err != nil && time.Since(answered) >= apiPatience {
 			d.Fail(fmt.Errorf("the cluster %s has not answered for %v: %w: look whether its API server runs",
 				d.cluster.name, apiPatience, err))
 		}
@@ -201,6 +204,9 @@ func (d *deployment) watch() {
 
 // apiPatience limits how long a cluster may be silent before the trial fails.
 const apiPatience = 30 * time.Second
+
+// leastPatience is the shortest time that a request gets, so that its error tells why there is no answer.
+const leastPatience = time.Second
 
 // watchAgain is the pause before a failed request is repeated.
 const watchAgain = 100 * time.Millisecond

@@ -150,3 +150,24 @@ func TestAStartThatFailsHasEnded(t *testing.T) {
 		t.Error("a start has failed, and the life has not ended")
 	}
 }
+
+// TestASilentClusterFailsTheTrialInTime checks that a trial fails when its cluster has accepted a request
+// and has not answered for as long as the failure says.
+func TestASilentClusterFailsTheTrialInTime(t *testing.T) {
+	testset.Need(t, "it waits for half a minute")
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	d := &deployment{pods: newPodCache(), cluster: &cluster{name: "theirs", alive: t.Context(),
+		API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
+	defer d.Unwatch()
+	go d.watch()
+	select {
+	case <-d.Failed():
+		deploytest.Says(t, d.Failure(), "the cluster theirs has not answered for 30s")
+	case <-time.After(apiPatience + 15*time.Second):
+		t.Error("it has not failed")
+	}
+}
