@@ -256,7 +256,7 @@ func (d *deployment) abandon(gone error) error {
 	for _, c := range all {
 		c.HangUp() // a unit that has lost its conductor ends
 	}
-	isRunning := func(c *container) bool { return c.HostPID() > 0 && syscall.Kill(c.HostPID(), 0) == nil }
+	isRunning := func(c *container) bool { return exists(c.HostPID()) }
 	for deadline := time.Now().Add(abandonPatience); slices.ContainsFunc(all, isRunning) &&
 		time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)
@@ -264,6 +264,9 @@ func (d *deployment) abandon(gone error) error {
 	return fmt.Errorf("%d containers of this trial are left (%w); when the daemon runs again, remove them "+
 		"with: cleave clean", len(all), gone)
 }
+
+// exists reports whether this host has a process, also if this user may not signal to it.
+func exists(pid int) bool { return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // trial returns the description of the trial for its containers.
 func (d *deployment) trial() containers.Trial {

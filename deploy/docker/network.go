@@ -167,12 +167,17 @@ func (d *deployment) makeNodes(ctx context.Context, names []string) error {
 		if d.deployer.network == Bridge {
 			continue
 		}
-		made.holder = d.name("node-" + name)
+		made.holder = d.holderName(name)
 		if err := d.hold(ctx, name, made); err != nil {
 			return fmt.Errorf("make the node %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// holderName returns the name of the container that holds the address of a node. No unit's container has it.
+func (d *deployment) holderName(node string) string {
+	return strings.TrimSuffix(d.name(""), "-") + ".node-" + node
 }
 
 // hold starts the container that holds the address of a node.
@@ -267,12 +272,12 @@ func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error)
 				Driver: "bridge", Internal: !d.publishes, Options: map[string]string{engine.BridgeMasquerade: "false"},
 				Labels: d.deployer.labels(), IPAM: engine.PoolOf(prefix + "0/24"),
 			})
+			return err
 		})
 		if err == nil {
 			return prefix, nil
 		}
 		if !strings.Contains(err.Error(), "overlap") {
-			return err
 			break
 		}
 	}

@@ -3,12 +3,16 @@ package docker
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
@@ -92,4 +96,30 @@ func TestAPreflightEndsWithItsContext(t *testing.T) {
 func TestNoDocker(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///no/such/socket")
 	deploytest.CannotBegin(t, New(Host, process.New("", nil, nil, ""), "", ""))
+}
+
+// TestAProcessOfAnotherUserExists checks that a process to which this user may not signal is not taken for
+// ended. A thread that is another user asks.
+func TestAProcessOfAnotherUserExists(t *testing.T) {
+	found := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // it stays locked, so that the thread ends with its user
+		const nobody = containers.Nobody
+		_, _, _ = unix.RawSyscall(unix.SYS_SETRESUID, nobody, nobody, nobody) // fails if this is not root
+		found <- exists(1)
+	}()
+	if !<-found {
+		t.Error("process 1 does not exist for a user who may not signal to it")
+	}
+}
+
+// TestHoldersOfNodesHaveNamesOfTheirOwn checks that no unit's container has the name of the one that holds
+// the address of a node.
+func TestHoldersOfNodesHaveNamesOfTheirOwn(t *testing.T) {
+	d := &deployment{deployer: &Deployer{label: "1-2-3"}, dir: "/trial"}
+	for _, unit := range []string{"a", "node-a", ".node-a", "-node-a", "_node-a"} {
+		if d.name(unit) == d.holderName("a") {
+			t.Errorf("unit %s and the node a have the name %s", unit, d.name(unit))
+		}
+	}
 }
