@@ -114,3 +114,17 @@ func TestFoldersThatDifferOnNodes(t *testing.T) {
 		deploytest.Says(t, err, "unit web has "+source+" of this host, which Swarm cannot give it")
 	}
 }
+
+// TestAMountWithoutFilesIsAFolder checks that a mount of files that has none, such as an empty ConfigMap, is
+// an empty folder: Swarm mounts nothing that does not exist.
+func TestAMountWithoutFilesIsAFolder(t *testing.T) {
+	trial := Trial{Dir: t.TempDir()}
+	spec := lab.UnitSpec{Name: "web", Runnable: lab.Runnable{Container: &lab.ContainerSpec{
+		Mounts: []lab.ContainerMount{{Kind: lab.MountFiles, Target: "/etc/web"}}}}}
+	testset.Must(t, MakeVolume(trial.Dir, spec, nil))
+	c, err := trial.Describe(spec, "")
+	testset.Must(t, err)
+	if about, err := os.Stat(c.Mounts[0].Source); err != nil || !about.IsDir() || about.Mode()&0o005 != 0o005 {
+		t.Errorf("%s is no folder that everybody may read: %v", c.Mounts[0].Source, err)
+	}
+}

@@ -193,6 +193,11 @@ func writeMounts(dir string, spec lab.UnitSpec) error {
 			if err == nil {
 				err = errors.Join(os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, mode))
 			}
+		if m.Kind == lab.MountFiles && len(m.Files) == 0 {
+			if err := makeFolder(filepath.Join(dir, folder)); err != nil {
+				return fmt.Errorf("make a folder of unit %s: %w", spec.Name, err)
+			}
+		}
 			if err != nil {
 				return fmt.Errorf("write a file of unit %s: %w", spec.Name, err)
 			}
