@@ -77,7 +77,7 @@ func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
 	c := spec.Container
 	lacks = []Lack{{c.Privileged, "privileged"}, {c.HostPID, "the processes of this host (pid: host)"}}
 	for _, option := range c.SecurityOpt {
-		if strings.HasPrefix(option, "no-new-privileges") && !strings.HasSuffix(option, "false") {
+		if DeniesPrivileges(option) {
 			continue
 		}
 		lacks = append(lacks, Lack{true, "the security option " + option})
@@ -91,6 +91,12 @@ func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
 		}
 	}
 	return lacks
+}
+
+// DeniesPrivileges reports whether a security option denies a container new privileges. No cluster has other
+// options, and not every one has this.
+func DeniesPrivileges(option string) bool {
+	return strings.HasPrefix(option, "no-new-privileges") && !strings.HasSuffix(option, "false")
 }
 
 // differsOnNodes reports whether a path of this host is in, or holds, a folder in whose place a node can have
@@ -187,17 +193,17 @@ func writeMounts(dir string, spec lab.UnitSpec) error {
 			mode = 0o755
 		}
 		folder := "mount-" + strconv.Itoa(i)
+		if m.Kind == lab.MountFiles && len(m.Files) == 0 {
+			if err := makeFolder(filepath.Join(dir, folder)); err != nil {
+				return fmt.Errorf("make a folder of unit %s: %w", spec.Name, err)
+			}
+		}
 		for name, text := range m.Files {
 			path := filepath.Join(dir, folder, name)
 			err := fleet.WriteToVolume(dir, filepath.Join(folder, name), []byte(text))
 			if err == nil {
 				err = errors.Join(os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, mode))
 			}
-		if m.Kind == lab.MountFiles && len(m.Files) == 0 {
-			if err := makeFolder(filepath.Join(dir, folder)); err != nil {
-				return fmt.Errorf("make a folder of unit %s: %w", spec.Name, err)
-			}
-		}
 			if err != nil {
 				return fmt.Errorf("write a file of unit %s: %w", spec.Name, err)
 			}

@@ -15,7 +15,7 @@ import (
 func lacks(spec lab.UnitSpec) (all []containers.Lack) {
 	c := spec.Container
 	for _, option := range c.SecurityOpt { // containers.CheckDescribed itself refuses the others
-		all = append(all, containers.Lack{Asked: strings.HasPrefix(option, "no-new-privileges"),
+		all = append(all, containers.Lack{Asked: containers.DeniesPrivileges(option),
 			What: "the security option " + option})
 	}
 	if h := c.Health; h != nil && h.Port != 0 {

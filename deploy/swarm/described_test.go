@@ -39,3 +39,15 @@ func TestSwarmEvaluatesNothingOfTheUsers(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOptionIsNamedOnce checks that a security option that services cannot have is named once, be it one
+// that no cluster gives, or one that only Swarm does not.
+func TestAnOptionIsNamedOnce(t *testing.T) {
+	for _, option := range []string{"no-new-privileges", "no-new-privileges:false", "seccomp=unconfined"} {
+		err := containers.CheckDescribed("Swarm", []lab.UnitSpec{{Name: "web", Runnable: lab.Runnable{
+			Container: &lab.ContainerSpec{SecurityOpt: []string{option}}}}}, lacks)
+		if err == nil || strings.Count(err.Error(), option) != 1 {
+			t.Errorf("%s: %v", option, err)
+		}
+	}
+}
