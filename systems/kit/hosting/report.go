@@ -30,21 +30,28 @@ func ReportOf(guards *resilient.Guards, tracer *spans.Provider) (r Report) {
 	return r
 }
 
-// Report hands over the spans of the unit, in a file in its folder, and sends its Report.
+// Report hands over the spans of the unit and sends its Report.
 func (u *Unit) Report(channel *unit.Channel) error {
-	if u.Spans != nil {
-		dir, err := unit.Dir()
-		if err != nil {
-			return err
-		}
-		if err := u.Spans.Write(dir, u.Name); err != nil {
-			return err
-		}
-		if err := channel.HandOver(spans.File(dir, u.Name)); err != nil {
-			return err
-		}
+	if err := u.HandOverSpans(channel); err != nil {
+		return err
 	}
 	return channel.Report(ReportOf(u.Calls.Guards, u.Spans))
+}
+
+// HandOverSpans writes the spans of the unit to a file in its folder and hands the file over. If the unit makes
+// no spans it does nothing.
+func (u *Unit) HandOverSpans(channel *unit.Channel) error {
+	if u.Spans == nil {
+		return nil
+	}
+	dir, err := unit.Dir()
+	if err != nil {
+		return err
+	}
+	if err := u.Spans.Write(dir, u.Name); err != nil {
+		return err
+	}
+	return channel.HandOver(spans.File(dir, u.Name))
 }
 
 // Reports returns the decoded reports of a system's units. reports has only the last one of a restarted unit.

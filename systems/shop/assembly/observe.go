@@ -56,7 +56,7 @@ func (u *Unit) Report(channel *unit.Channel) error {
 			return err
 		}
 	}
-	if err := hosting.HandOverSpans(channel, u.Spans); err != nil {
+	if err := u.HandOverSpans(channel); err != nil {
 		return err
 	}
 	return channel.Report(u.Counts())
