@@ -28,13 +28,9 @@ import (
 
 // Binding is a binding under test.
 type Binding struct {
-	// Serve answers calls on the listener until stop is called. stop waits for the
-	// calls in progress, at most until the context ends.
-	Serve func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
-		options ...rpc.Option) (stop func(context.Context) error)
-	// Client returns a client of the server at host:port or unix:PATH, over TLS if secured is not nil.
-	Client func(t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
-		options ...rpc.Option) grpc.ClientConnInterface
+	NewServer func(rpc.Serving) (Server, error)
+	// NewClient returns a client of the server at host:port or unix:PATH, over TLS if secured is not nil.
+	NewClient func(address string, secured *tls.Config, codec rpc.Codec) (rpc.Client, error)
 }
 
 // Server is the interface of the servers of all bindings.
@@ -44,10 +40,17 @@ type Server interface {
 	Shutdown(ctx context.Context) error
 }
 
-// StartServer serves on the listener in a goroutine. stop shuts it down and returns the error of Shutdown.
-func StartServer(
-	t *testing.T, server Server, listener net.Listener, register func(grpc.ServiceRegistrar),
+// MaxBody is the size limit of messages, in bytes, that servers of Serve have.
+const MaxBody = 64 << 10
+
+// Serve serves on the listener in a goroutine. stop shuts the server down and returns the error of Shutdown.
+func (b Binding) Serve(
+	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), serving rpc.Serving,
 ) (stop func(context.Context) error) {
+	t.Helper()
+	serving.MaxBody, serving.ProblemOf = MaxBody, ProblemOf
+	server, err := b.NewServer(serving)
+	testset.Must(t, err)
 	register(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -60,8 +63,10 @@ func StartServer(
 	}
 }
 
-// WithCleanup returns the client and closes it when the test ends. It fails the test on err.
-func WithCleanup(t *testing.T, client rpc.Client, err error) grpc.ClientConnInterface {
+// Client returns a client, which is closed when the test ends.
+func (b Binding) Client(t *testing.T, address string, secured *tls.Config) grpc.ClientConnInterface {
+	t.Helper()
+	client, err := b.NewClient(address, secured, nil)
 	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
@@ -70,9 +75,6 @@ func WithCleanup(t *testing.T, client rpc.Client, err error) grpc.ClientConnInte
 	})
 	return client
 }
-
-// MaxBody is the size limit of messages, in bytes, that servers under test must have.
-const MaxBody = 64 << 10
 
 // Run tests a binding against the contract, over TCP, over a Unix socket and with mutual TLS.
 func Run(t *testing.T, b Binding) {
@@ -146,7 +148,7 @@ func newFixture(t *testing.T, b Binding, network string, ofCaller, ofCallee *sec
 		x.address = "unix:" + listenAt
 	}
 	x.serve(t, listener)
-	x.calls = b.Client(t, x.address, faults{}, x.secured)
+	x.calls = b.Client(t, x.address, x.secured)
 	x.client = grpc_health_v1.NewHealthClient(x.calls)
 	return x
 }
@@ -161,9 +163,13 @@ func (x *fixture) listen(t *testing.T, address string) net.Listener {
 // serve starts the server on a listener; x.stop shuts it down, and so does the end of the test.
 func (x *fixture) serve(t *testing.T, listener net.Listener) {
 	t.Helper()
+	serving := rpc.Serving{Tracer: x.traced, LogError: x.logError}
+	if x.log != nil {
+		serving.LogCall = x.log.Call
+	}
 	stop := x.Serve(t, x.own.Listener(listener), func(r grpc.ServiceRegistrar) {
-		grpc_health_v1.RegisterHealthServer(x.log.Registrar(r, faults{}), x.service)
-	}, faults{}, rpc.Traced(x.traced), rpc.LogErrors(x.logError))
+		grpc_health_v1.RegisterHealthServer(r, x.service)
+	}, serving)
 	var once sync.Once
 	x.stop = func(ctx context.Context) (err error) {
 		once.Do(func() { err = stop(ctx) })
@@ -204,7 +210,7 @@ func (s *service) Check(
 	kind, fails := strings.CutPrefix(text, "fail ")
 	switch {
 	case fails:
-		return nil, &kindError{rpc.Fault{Kind: kind, Detail: "as asked"}, nil}
+		return nil, rpc.Problemf(rpc.Kind(kind), "as asked")
 	case text == "secret":
 		return nil, errors.New("password 1234 is wrong")
 	case text == "panic":
@@ -235,37 +241,15 @@ func (s *service) List(
 		Statuses: map[string]*grpc_health_v1.HealthCheckResponse{s.listed: {}}}, nil
 }
 
-// kindError is an error with the kind of a fault.
-type kindError struct {
-	rpc.Fault
-	cause error
+// ProblemOf converts the errors of methods to problems.
+func ProblemOf(err error) *rpc.Problem {
+	return rpc.ProblemOf(err, "something does not answer", "something failed")
 }
 
-func (k *kindError) Error() string { return fmt.Sprintf("%s: %s: %v", k.Kind, k.Detail, k.cause) }
-
-// faults converts kindErrors to faults and back.
-type faults struct{}
-
-func (faults) Encode(err error) rpc.Fault {
-	var known *kindError
-	switch {
-	case errors.As(err, &known):
-		return known.Fault
-	case errors.Is(err, context.DeadlineExceeded):
-		return rpc.Fault{Kind: rpc.DeadlineExceeded, Detail: "time was up"}
-	case errors.Is(err, context.Canceled):
-		return rpc.Fault{Kind: rpc.Cancelled, Detail: "given up"}
-	}
-	return rpc.Fault{Kind: rpc.Internal, Detail: "something failed"}
-}
-
-func (faults) Decode(f rpc.Fault, cause error) error { return &kindError{f, cause} }
-
-// kind returns the kind of a kindError, or the text of any other error.
+// kind returns the kind of a problem, or the text of any other error.
 func kind(err error) string {
-	var known *kindError
-	if errors.As(err, &known) {
-		return known.Kind
+	if problem, is := errors.AsType[*rpc.Problem](err); is {
+		return string(problem.Kind)
 	}
 	return fmt.Sprint(err)
 }

@@ -37,8 +37,8 @@ func faultsKeepTheirKind(t *testing.T, x *fixture) {
 	for _, want := range []string{"out-of-stock", "declined", "conflict", rpc.Unavailable, rpc.DeadlineExceeded,
 		rpc.Internal, rpc.InvalidArgument, rpc.Cancelled} {
 		_, err := x.check(within(t), "fail "+want)
-		var fault *kindError
-		if !errors.As(err, &fault) || fault.Kind != want || fault.Detail != "as asked" || fault.cause != nil {
+		problem, is := errors.AsType[*rpc.Problem](err)
+		if !is || string(problem.Kind) != want || problem.Detail != "as asked" || problem.Cause != nil {
 			t.Errorf("%s came back as %v", want, err)
 		}
 	}
@@ -172,7 +172,7 @@ func nobodyListens(t *testing.T, x *fixture) {
 		address = listener.Addr().String()
 		testset.Must(t, listener.Close())
 	}
-	x.client = grpc_health_v1.NewHealthClient(x.Client(t, address, faults{}, x.secured))
+	x.client = grpc_health_v1.NewHealthClient(x.Client(t, address, x.secured))
 	if _, err := x.check(within(t), "hello"); kind(err) != rpc.Unavailable {
 		t.Errorf("%v, want %s", err, rpc.Unavailable)
 	}

@@ -1,13 +1,9 @@
 package bindingtest
 
 import (
-	"context"
 	"crypto/tls"
-	"net"
 	"strings"
 	"testing"
-
-	"google.golang.org/grpc"
 
 	"github.com/cleave-lab/cleave/binding/msgpack"
 	"github.com/cleave-lab/cleave/binding/rpc"
@@ -40,13 +36,12 @@ func encodings(t *testing.T, b Binding) {
 // encoded returns the binding with the given encodings of callee and caller.
 func (b Binding) encoded(callee, caller rpc.Codec) Binding {
 	return Binding{
-		Serve: func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
-			options ...rpc.Option) func(context.Context) error {
-			return b.Serve(t, listener, register, faults, append(options, rpc.Encoded(callee))...)
+		NewServer: func(serving rpc.Serving) (Server, error) {
+			serving.Codec = callee
+			return b.NewServer(serving)
 		},
-		Client: func(t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
-			options ...rpc.Option) grpc.ClientConnInterface {
-			return b.Client(t, address, faults, secured, append(options, rpc.Encoded(caller))...)
+		NewClient: func(address string, secured *tls.Config, _ rpc.Codec) (rpc.Client, error) {
+			return b.NewClient(address, secured, caller)
 		},
 	}
 }

@@ -34,11 +34,6 @@ func (r *replica) Check(
 	return &grpc_health_v1.HealthCheckResponse{}, nil
 }
 
-// unclosed is a client whose Close does nothing, because the test closes it.
-type unclosed struct{ grpc.ClientConnInterface }
-
-func (unclosed) Close() error { return nil }
-
 // balances checks each kind of balancing with a replica that does not answer: it keeps getting its share with
 // round robin, and at most one call with the others.
 func balances(t *testing.T, b Binding) {
@@ -95,7 +90,7 @@ func spreadOver(t *testing.T, b Binding, by rpc.Balancing, replicas []*replica) 
 		testset.Must(t, err)
 		stop := b.Serve(t, listener, func(s grpc.ServiceRegistrar) {
 			grpc_health_v1.RegisterHealthServer(s, r)
-		}, faults{})
+		}, rpc.Serving{})
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 			defer cancel()
@@ -106,9 +101,7 @@ func spreadOver(t *testing.T, b Binding, by rpc.Balancing, replicas []*replica) 
 		addresses = append(addresses, listener.Addr().String())
 	}
 	client, err := rpc.Spread(strings.Join(addresses, lab.AddressSeparator), by,
-		func(address string) (rpc.Client, error) {
-			return unclosed{b.Client(t, address, faults{}, nil)}, nil
-		})
+		func(address string) (rpc.Client, error) { return b.NewClient(address, nil, nil) })
 	testset.Must(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return grpc_health_v1.NewHealthClient(client)

@@ -1,6 +1,7 @@
 package grpcgo
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -33,7 +34,6 @@ var beyondMaxAnswer = fmt.Sprintf(" vs. %d)", maxAnswer)
 type Client struct {
 	rpc.Unary
 	address string // for messages
-	faults  rpc.Faults
 	codec   rpc.Codec
 	grpc    *grpc.ClientConn
 }
@@ -43,15 +43,15 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 // NewClient returns a client of the server at an address: host:port, or unix:PATH. It
 // connects with the first call. While the server is down it tries to reconnect at least
 // every second; grpc-go's default backoff grows to two minutes. secured is the TLS
-// configuration; nil means no TLS.
-func NewClient(
-	address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
-) (*Client, error) {
-	shown, target := address, "passthrough:///"+address // without passthrough grpc-go would ask DNS
-	if path, unix := strings.CutPrefix(address, "unix:"); unix {
-		shown, target = path, address
-	} else if _, _, err := net.SplitHostPort(address); err != nil {
-		return nil, fmt.Errorf("call %s: %w", address, err)
+// configuration; nil means no TLS. codec is the encoding; nil means Protocol Buffers.
+func NewClient(address string, secured *tls.Config, codec rpc.Codec) (*Client, error) {
+	network, shown := rpc.SplitAddress(address)
+	target := address
+	if network == "tcp" {
+		target = "passthrough:///" + address // otherwise grpc-go would ask DNS
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return nil, fmt.Errorf("call %s: %w", address, err)
+		}
 	}
 	pauses := backoff.DefaultConfig
 	pauses.BaseDelay, pauses.MaxDelay = 100*time.Millisecond, time.Second
@@ -59,14 +59,13 @@ func NewClient(
 	if secured != nil {
 		protection = credentials.NewTLS(secured)
 	}
-	codec := rpc.Apply(rpc.Protobuf{}, options).Codec
 	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(protection),
 		grpc.WithNoProxy(), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: greetingTimeout}))
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", address, err)
 	}
-	return &Client{address: shown, faults: faults, codec: codec, grpc: connection}, nil
+	return &Client{address: shown, codec: cmp.Or[rpc.Codec](codec, rpc.Protobuf{}), grpc: connection}, nil
 }
 
 // Invoke implements grpc.ClientConnInterface.
@@ -86,9 +85,9 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, options
 	}
 	failed := status.Convert(err)
 	if failed.Code() == codes.ResourceExhausted && strings.HasSuffix(failed.Message(), beyondMaxAnswer) {
-		return c.faults.Decode(rpc.TooLong(c.address, maxAnswer), err)
+		return rpc.TooLong(c.address, maxAnswer, err)
 	}
-	return rpc.DecodeStatus(ctx, c.faults, c.address, failed)
+	return rpc.ProblemOfStatus(ctx, c.address, failed)
 }
 
 // Close ends the connection and the calls on it.

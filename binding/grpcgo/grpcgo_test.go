@@ -1,7 +1,6 @@
 package grpcgo
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -18,60 +17,47 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-func TestContract(t *testing.T) {
-	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: client})
-}
+func TestContract(t *testing.T) { bindingtest.Run(t, binding) }
 
 // TestInteroperatesWithGrpcunary tests each end with the other end of grpcunary.
 func TestInteroperatesWithGrpcunary(t *testing.T) {
 	t.Run("client of grpcunary", func(t *testing.T) {
-		bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: unaryClient})
+		bindingtest.Run(t, bindingtest.Binding{NewServer: binding.NewServer, NewClient: unary.NewClient})
 	})
 	t.Run("server of grpcunary", func(t *testing.T) {
-		bindingtest.Run(t, bindingtest.Binding{Serve: unaryServe, Client: client})
+		bindingtest.Run(t, bindingtest.Binding{NewServer: unary.NewServer, NewClient: binding.NewClient})
 	})
 }
 
-func client(
-	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
-) grpc.ClientConnInterface {
-	made, err := NewClient(address, faults, secured, options...)
-	return bindingtest.WithCleanup(t, made, err)
-}
-
-func unaryClient(
-	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
-) grpc.ClientConnInterface {
-	made, err := grpcunary.NewClient(address, faults, secured, options...)
-	return bindingtest.WithCleanup(t, made, err)
-}
-
-func serve(
-	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
-	options ...rpc.Option,
-) func(context.Context) error {
-	return bindingtest.StartServer(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
-}
-
-func unaryServe(
-	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
-	options ...rpc.Option,
-) func(context.Context) error {
-	server := grpcunary.NewServer(bindingtest.MaxBody, faults, options...)
-	return bindingtest.StartServer(t, server, listener, register)
-}
+// The bindings of this package and of grpcunary.
+var (
+	binding = bindingtest.Binding{
+		NewServer: func(serving rpc.Serving) (bindingtest.Server, error) { return NewServer(serving), nil },
+		NewClient: func(address string, secured *tls.Config, codec rpc.Codec) (rpc.Client, error) {
+			return NewClient(address, secured, codec)
+		}}
+	unary = bindingtest.Binding{
+		NewServer: func(serving rpc.Serving) (bindingtest.Server, error) {
+			return grpcunary.NewServer(serving), nil
+		},
+		NewClient: func(address string, secured *tls.Config, codec rpc.Codec) (rpc.Client, error) {
+			return grpcunary.NewClient(address, secured, codec)
+		}}
+)
 
 // TestALongRequestIsTheCallersFault: a request that the server refuses for its length is not taken for an
 // answer that the client has refused, even if both have the usual limit.
 func TestALongRequestIsTheCallersFault(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
-	faults := rpc.Problems(nil)
-	server := NewServer(rpc.MaxAnswer, faults)
-	stop := bindingtest.StartServer(t, server, listener, func(r grpc.ServiceRegistrar) {
+	usual := bindingtest.Binding{NewServer: func(serving rpc.Serving) (bindingtest.Server, error) {
+		serving.MaxBody = rpc.MaxAnswer
+		return NewServer(serving), nil
+	}}
+	stop := usual.Serve(t, listener, func(r grpc.ServiceRegistrar) {
 		grpc_health_v1.RegisterHealthServer(r, grpc_health_v1.UnimplementedHealthServer{})
-	})
-	health := grpc_health_v1.NewHealthClient(client(t, listener.Addr().String(), faults, nil))
+	}, rpc.Serving{})
+	health := grpc_health_v1.NewHealthClient(binding.Client(t, listener.Addr().String(), nil))
 	_, err = health.Check(t.Context(),
 		&grpc_health_v1.HealthCheckRequest{Service: strings.Repeat("x", rpc.MaxAnswer)})
 	var problem *rpc.Problem
@@ -90,7 +76,7 @@ func TestPeersWithoutAPrefaceAreCutOff(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			testset.Must(t, err)
-			stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
+			stop := binding.Serve(t, listener, func(grpc.ServiceRegistrar) {}, rpc.Serving{})
 			defer func() {
 				if err := stop(t.Context()); err != nil {
 					t.Error(err)

@@ -1,11 +1,11 @@
 package grpcgo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,74 +28,69 @@ const (
 // Server answers calls. It implements grpc.ServiceRegistrar; services must be
 // registered before Serve.
 type Server struct {
-	faults   rpc.Faults
-	codec    rpc.Codec
-	tracer   trace.TracerProvider // nil: no tracing
-	logError func(error)
-	grpc     *grpc.Server
+	serving rpc.Serving
+	grpc    *grpc.Server
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// NewServer returns a server that refuses requests of more than maxBody bytes.
-func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	applied := rpc.Apply(rpc.Protobuf{}, options)
-	return &Server{faults: faults, codec: applied.Codec, tracer: applied.Tracer,
-		logError: applied.LogError, grpc: grpc.NewServer(
-			grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHead), grpc.MaxConcurrentStreams(maxCalls),
-			grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true),
-			grpc.ForceServerCodecV2(newCodec(applied.Codec, applied.LogError)),
-		)}
+// NewServer returns a server. Its default encoding is Protocol Buffers.
+func NewServer(serving rpc.Serving) *Server {
+	serving.Codec = cmp.Or[rpc.Codec](serving.Codec, rpc.Protobuf{})
+	return &Server{serving, grpc.NewServer(
+		grpc.MaxRecvMsgSize(serving.MaxBody), grpc.MaxHeaderListSize(maxHead), grpc.MaxConcurrentStreams(maxCalls),
+		grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true),
+		grpc.ForceServerCodecV2(newCodec(serving.Codec, serving.LogError)),
+	)}
 }
 
 // RegisterService implements grpc.ServiceRegistrar. It does not register streaming
 // methods.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	ours := *desc
-	ours.Streams, ours.Methods = nil, slices.Clone(desc.Methods)
-	for i, m := range desc.Methods {
-		name := spans.Method("/" + desc.ServiceName + "/" + m.MethodName)
-		ours.Methods[i].Handler = func(impl any, ctx context.Context, decode func(any) error,
-			_ grpc.UnaryServerInterceptor) (any, error) {
-			return s.answer(ctx, name, decode, rpc.Method{MethodDesc: m, Impl: impl})
-		}
+	ours.Streams, ours.Methods = nil, nil
+	methods := rpc.Methods{}
+	methods.RegisterService(desc, impl)
+	for _, m := range methods {
+		ours.Methods = append(ours.Methods, grpc.MethodDesc{MethodName: m.MethodName,
+			Handler: func(_ any, ctx context.Context, decode func(any) error,
+				_ grpc.UnaryServerInterceptor) (any, error) {
+				return s.answer(ctx, m, decode)
+			}})
 	}
 	s.grpc.RegisterService(&ours, impl)
 }
 
-// answer carries out one call of a method. It traces the call and turns errors into gRPC statuses.
-func (s *Server) answer(
-	ctx context.Context, name string, decode func(any) error, m rpc.Method,
-) (any, error) {
+// answer carries out one call of a method. It traces the call and turns problems into gRPC statuses.
+func (s *Server) answer(ctx context.Context, m rpc.Method, decode func(any) error) (any, error) {
 	if sent := metadata.ValueFromIncomingContext(ctx, "content-type"); len(sent) > 0 {
-		if err := rpc.CheckGRPCType(sent[0], s.codec); err != nil {
+		if err := rpc.CheckGRPCType(sent[0], s.serving.Codec); err != nil {
 			return nil, err.Err()
 		}
 	}
 	var call *spans.Part
-	if s.tracer != nil {
+	if s.serving.Tracer != nil {
 		header := strings.Join(metadata.ValueFromIncomingContext(ctx, spans.Header), "")
-		ctx, call = spans.Serve(ctx, s.tracer, header, name, lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+		ctx, call = spans.Serve(ctx, s.serving.Tracer, header, spans.Method(m.Name), lab.SegmentBusiness,
+			trace.SpanKindServer, time.Time{})
 	}
-	var unreadable error
-	reply, err := m.Call(ctx, func(message any) error {
+	reply, problem := s.serving.Call(ctx, m, func(message any) error {
 		if call != nil {
 			message = traced{message: message, call: call}
 		}
-		unreadable = decode(message)
-		return unreadable
+		if err := decode(message); err != nil {
+			return rpc.Unreadable(err)
+		}
+		return nil
 	})
-	switch {
-	case err == nil && call != nil:
-		return traced{message: reply, call: call, ends: true}, nil
-	case err != nil && unreadable == nil:
-		method, _ := grpc.Method(ctx) // always present in a server's context
-		err = rpc.Failed(s.faults, s.logError, method, err).Status().Err()
-	case unreadable != nil:
-		err = rpc.Unreadable(unreadable).Status().Err()
+	if problem != nil {
+		call.End()
+		return nil, problem.Status().Err()
 	}
-	call.End()
-	return reply, err
+	if call != nil {
+		return traced{message: reply, call: call, ends: true}, nil
+	}
+	return reply, nil
 }
 
 // Serve answers calls on the listener's connections until Shutdown.

@@ -1,13 +1,13 @@
 package grpcunary
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +26,6 @@ import (
 type Client struct {
 	rpc.Unary
 	network, address string
-	faults           rpc.Faults
 	secured          *tls.Config         // nil: no TLS
 	common           []hpack.HeaderField // the first header fields of every request
 	contentType      string
@@ -42,20 +41,19 @@ type Client struct {
 var _ grpc.ClientConnInterface = (*Client)(nil)
 
 // NewClient returns a client of the server at an address: host:port, or unix:PATH. It
-// connects with the first call. secured is the TLS configuration; nil means no TLS.
-func NewClient(
-	address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
-) (*Client, error) {
-	codec := rpc.Apply(rpc.Protobuf{}, options).Codec
-	c := &Client{network: "tcp", address: address, faults: faults, secured: secure.OverHTTP2(secured),
-		contentType: contentTypeOf(codec), messages: messages{codec: codec},
-		dialing: make(chan struct{}, 1), all: map[*conn]struct{}{}}
+// connects with the first call. secured is the TLS configuration; nil means no TLS. codec is the
+// encoding; nil means Protocol Buffers.
+func NewClient(address string, secured *tls.Config, codec rpc.Codec) (*Client, error) {
+	codec = cmp.Or[rpc.Codec](codec, rpc.Protobuf{})
+	c := &Client{secured: secure.OverHTTP2(secured), contentType: contentTypeOf(codec),
+		messages: messages{codec: codec}, dialing: make(chan struct{}, 1), all: map[*conn]struct{}{}}
+	c.network, c.address = rpc.SplitAddress(address)
 	authority, scheme := address, "http"
 	if secured != nil {
 		scheme = "https"
 	}
-	if path, unix := strings.CutPrefix(address, "unix:"); unix {
-		c.network, c.address, authority = "unix", path, "localhost"
+	if c.network == "unix" {
+		authority = "localhost"
 	} else if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, fmt.Errorf("call %s: %w", address, err)
 	}
@@ -72,7 +70,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	defer call.End()
 	message, err := c.messages.encode(in, call)
 	if err != nil {
-		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: "the request cannot be encoded"}, err)
+		return rpc.Unencodable(in, err)
 	}
 	defer c.messages.put(message)
 	s, err := c.roundTrip(ctx, method, *message, call)
@@ -81,16 +79,16 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	}
 	switch {
 	case errors.Is(err, errTooLong):
-		return c.faults.Decode(rpc.TooLong(c.address, maxResponse), err)
+		return rpc.TooLong(c.address, maxResponse, err)
 	case err != nil:
-		return c.lost(ctx, err)
+		return rpc.Lost(ctx, c.address, err)
 	}
 	defer c.messages.release(s)
 	if answered := s.fields.status(); answered.Code() != codes.OK {
-		return rpc.DecodeStatus(ctx, c.faults, c.address, answered)
+		return rpc.ProblemOfStatus(ctx, c.address, answered)
 	}
 	if err := c.messages.decode(s.body, out, call); err != nil {
-		return c.faults.Decode(rpc.Unexpected(c.address), err)
+		return rpc.Unexpected(c.address, err)
 	}
 	return nil
 }
@@ -108,11 +106,6 @@ func (c *Client) roundTrip(
 	}
 	s := c.messages.stream()
 	return s, c.exchange(ctx, connection, s, method, message, call.Traceparent())
-}
-
-// lost returns the error of a call that got no answer.
-func (c *Client) lost(ctx context.Context, cause error) error {
-	return c.faults.Decode(rpc.Lost(ctx, c.address), cause)
 }
 
 // connection returns a connection that takes new calls. It dials if there is none.

@@ -285,8 +285,7 @@ func (c *conn) run(take func(frame) error) error {
 
 // reject returns err. If it is a mistake of the peer, reject first sends GOAWAY with the error's code.
 func (c *conn) reject(err error) error {
-	var mistake *protocolError
-	if errors.As(err, &mistake) {
+	if mistake, is := errors.AsType[*protocolError](err); is {
 		c.mu.Lock()
 		c.out = appendGoAway(c.out, 0, mistake.code)
 		c.flush()

@@ -113,7 +113,7 @@ func checkMemory(t *testing.T, data []byte, play func()) {
 func FuzzServer(f *testing.F) {
 	seeds(f, append(request(1), request(3)...))
 	f.Fuzz(func(t *testing.T, frames []byte) {
-		server := NewServer(1<<10, statusFaults{})
+		server := NewServer(echoServing(1 << 10))
 		server.RegisterService(&echoDesc, nil)
 		data := append([]byte(preface), frames...)
 		checkMemory(t, data, func() {
@@ -127,7 +127,7 @@ func FuzzServer(f *testing.F) {
 func FuzzClient(f *testing.F) {
 	seeds(f, answer(1))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		client, err := NewClient("127.0.0.1:1", statusFaults{}, nil)
+		client, err := NewClient("127.0.0.1:1", nil, nil)
 		testset.Must(t, err)
 		ended := make(chan struct{})
 		checkMemory(t, data, func() {

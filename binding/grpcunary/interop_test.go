@@ -52,18 +52,25 @@ func say(ctx context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringVal
 	return in, nil
 }
 
-// statusFaults carries errors as gRPC statuses, without kinds of its own.
-type statusFaults struct{}
-
-func (statusFaults) Encode(err error) rpc.Fault {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return rpc.Fault{Kind: rpc.DeadlineExceeded}
-	}
-	return rpc.Fault{Kind: "conflict", Detail: status.Convert(err).Message()}
+// echoServing returns the settings of a server of the echo service.
+func echoServing(maxBody int) rpc.Serving {
+	return rpc.Serving{MaxBody: maxBody, ProblemOf: func(err error) *rpc.Problem {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return rpc.Problemf(rpc.DeadlineExceeded, "")
+		}
+		return rpc.Problemf("conflict", "%s", status.Convert(err).Message())
+	}}
 }
 
-func (statusFaults) Decode(f rpc.Fault, cause error) error {
-	return status.Error(f.Status().Code(), f.Detail)
+// asStatus is a client whose errors are gRPC statuses.
+type asStatus struct{ *Client }
+
+func (a asStatus) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
+	err := a.Client.Invoke(ctx, method, in, out, options...)
+	if problem, is := errors.AsType[*rpc.Problem](err); is {
+		return problem.Status().Err()
+	}
+	return err
 }
 
 // implementation starts servers and clients of this package or of grpc-go.
@@ -76,16 +83,16 @@ type implementation struct {
 func ours() implementation {
 	return implementation{
 		func(t *testing.T, listener net.Listener) {
-			server := NewServer(4<<20, statusFaults{})
+			server := NewServer(echoServing(4 << 20))
 			server.RegisterService(&echoDesc, nil)
 			go func() { _ = server.Serve(listener) }()
 			t.Cleanup(server.Stop)
 		},
 		func(t *testing.T, address string) grpc.ClientConnInterface {
-			client, err := NewClient(address, statusFaults{}, nil)
+			client, err := NewClient(address, nil, nil)
 			testset.Must(t, err)
 			t.Cleanup(func() { _ = client.Close() })
-			return client
+			return asStatus{client}
 		},
 	}
 }
@@ -166,7 +173,7 @@ func checkCalls(t *testing.T, client grpc.ClientConnInterface) {
 // TestDataBehindTheEndOfARequestIsAStreamError: the server resets the stream and cancels its call, does not
 // carry it out a second time, and serves further calls of the connection (RFC 9113 section 5.1, half-closed).
 func TestDataBehindTheEndOfARequestIsAStreamError(t *testing.T) {
-	server := NewServer(1<<10, statusFaults{})
+	server := NewServer(echoServing(1 << 10))
 	var calls atomic.Int32
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: "cleave.test.Echo", HandlerType: (*any)(nil),
 		Methods: []grpc.MethodDesc{{MethodName: "Say", Handler: func(_ any, ctx context.Context,

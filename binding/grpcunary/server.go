@@ -1,6 +1,7 @@
 package grpcunary
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,11 +28,8 @@ import (
 // registered before Serve.
 type Server struct {
 	rpc.Methods
-	faults       rpc.Faults
-	maxBody      int
+	serving      rpc.Serving
 	messages     messages
-	tracer       trace.TracerProvider // nil: no tracing
-	logError     func(error)
 	answerFields []hpack.HeaderField // the header of every answer
 	okFields     []hpack.HeaderField // the trailer of an answer that is not a fault
 
@@ -44,15 +42,15 @@ type Server struct {
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// NewServer returns a server that refuses requests of more than maxBody bytes, or of more
-// than a stream's window.
-func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	applied := rpc.Apply(rpc.Protobuf{}, options)
+// NewServer returns a server. Its default encoding is Protocol Buffers. It also refuses requests of more than
+// a stream's window.
+func NewServer(serving rpc.Serving) *Server {
+	serving.Codec = cmp.Or[rpc.Codec](serving.Codec, rpc.Protobuf{})
+	serving.MaxBody = min(serving.MaxBody, ourStreamWindow-messagePrefix)
 	return &Server{
-		faults: faults, maxBody: min(maxBody, ourStreamWindow-messagePrefix), Methods: rpc.Methods{},
-		messages: messages{codec: applied.Codec}, tracer: applied.Tracer, logError: applied.LogError,
+		Methods: rpc.Methods{}, serving: serving, messages: messages{codec: serving.Codec},
 		answerFields: []hpack.HeaderField{{Name: ":status", Value: "200"},
-			{Name: "content-type", Value: contentTypeOf(applied.Codec)}},
+			{Name: "content-type", Value: contentTypeOf(serving.Codec)}},
 		okFields:  []hpack.HeaderField{{Name: "grpc-status", Value: "0"}},
 		listeners: map[net.Listener]struct{}{}, served: map[*served]struct{}{},
 	}
@@ -168,8 +166,9 @@ func (c *served) handle(f frame) error {
 			c.flushAsync()
 			return nil
 		}
-		if s.body = append(s.body, content...); isTooLong(s.body, c.server.maxBody) {
-			c.refuse(s, status.Newf(codes.ResourceExhausted, "a message of more than %d bytes", c.server.maxBody))
+		s.body = append(s.body, content...)
+		if limit := c.server.serving.MaxBody; isTooLong(s.body, limit) {
+			c.refuse(s, status.Newf(codes.ResourceExhausted, "a message of more than %d bytes", limit))
 		} else if s.ended = f.has(flagEndStream); s.ended {
 			go c.answer(s)
 		}
@@ -226,7 +225,7 @@ func (c *served) refuse(s *stream, why *status.Status) {
 func (c *served) answer(s *stream) {
 	ctx, cancel := c.contextOf(s)
 	defer cancel()
-	ctx, call := spans.Serve(ctx, c.server.tracer, s.fields.trace, spans.Method(s.fields.path),
+	ctx, call := spans.Serve(ctx, c.server.serving.Tracer, s.fields.trace, spans.Method(s.fields.path),
 		lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
 	message, why := c.server.carryOut(ctx, s, call)
 	call.End()
@@ -276,21 +275,18 @@ func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[
 	if !known {
 		return nil, status.Newf(codes.Unimplemented, "there is no %s here", in.fields.path)
 	}
-	var unreadable error
-	reply, err := m.Call(ctx, func(message any) error {
-		unreadable = s.messages.decode(in.body, message, call)
-		return unreadable
+	reply, problem := s.serving.Call(ctx, m, func(message any) error {
+		if err := s.messages.decode(in.body, message, call); err != nil {
+			return rpc.Unreadable(err)
+		}
+		return nil
 	})
-	switch {
-	case unreadable != nil:
-		return nil, status.New(codes.InvalidArgument, "the message cannot be read: "+unreadable.Error())
-	case err != nil:
-		return nil, rpc.Failed(s.faults, s.logError, in.fields.path, err).Status()
+	if problem != nil {
+		return nil, problem.Status()
 	}
 	message, err := s.messages.encode(reply, call)
 	if err != nil {
-		err = fmt.Errorf("encode %T: %w", reply, err)
-		return nil, rpc.Failed(s.faults, s.logError, in.fields.path, err).Status()
+		return nil, s.serving.NotEncoded(m, reply, err).Status()
 	}
 	return message, nil
 }

@@ -23,7 +23,7 @@ import (
 // end.
 func connect(t *testing.T, text string) (*Server, net.Conn) {
 	t.Helper()
-	server := NewServer(1<<10, statusFaults{})
+	server := NewServer(echoServing(1 << 10))
 	server.RegisterService(&echoDesc, nil)
 	near, far := net.Pipe()
 	server.enter(far)
@@ -115,12 +115,12 @@ func TestAPeerThatOpensNoWindowLosesItsCall(t *testing.T) {
 // stream waits for more room, and the connection still works. See echoDesc for the answers to the texts.
 func TestAMessageThatIsTooLongFailsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := NewServer(4*ourStreamWindow, statusFaults{})
+		server := NewServer(echoServing(4 * ourStreamWindow))
 		server.RegisterService(&echoDesc, nil)
 		defer server.Stop()
 		near, far := net.Pipe()
 		server.enter(far)
-		client, err := NewClient("localhost:1", statusFaults{}, nil)
+		client, err := NewClient("localhost:1", nil, nil)
 		testset.Must(t, err)
 		defer func() { _ = client.Close() }() // it always succeeds
 		_, err = client.start(near)
@@ -132,7 +132,7 @@ func TestAMessageThatIsTooLongFailsAtOnce(t *testing.T) {
 			{strings.Repeat("x", ourStreamWindow), codes.InvalidArgument}, {"long", codes.Internal}, {"end", codes.OK},
 		} {
 			begun := time.Now()
-			err := client.Invoke(t.Context(), echoMethod, wrapperspb.String(c.text), &wrapperspb.StringValue{})
+			err := asStatus{client}.Invoke(t.Context(), echoMethod, wrapperspb.String(c.text), &wrapperspb.StringValue{})
 			if took := time.Since(begun); status.Code(err) != c.want || took > 0 {
 				t.Errorf("%.10s: %v after %v, want %v at once", c.text, err, took, c.want)
 			}
@@ -161,7 +161,7 @@ func TestUnsentAnswersAreBounded(t *testing.T) {
 // need not wait for the end of those that the server still answers.
 func TestACallThatWaitsForAStreamLeavesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, err := NewClient("localhost:1", statusFaults{}, nil)
+		client, err := NewClient("localhost:1", nil, nil)
 		testset.Must(t, err)
 		near, far := net.Pipe()
 		connection, err := client.start(near)

@@ -1,14 +1,13 @@
 package httpjson
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +25,6 @@ import (
 type Client struct {
 	rpc.Unary
 	network, address string
-	faults           rpc.Faults
 	codec            rpc.Codec
 	mediaType        string      // of requests
 	secured          *tls.Config // nil: no TLS
@@ -49,16 +47,12 @@ type conn struct {
 
 // NewClient returns a client of the server at an address: host:port, or unix:PATH. It
 // connects with the first call. At most connections calls run at once; others wait.
-// secured is the TLS configuration; nil means no TLS.
-func NewClient(
-	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
-) *Client {
-	codec := rpc.Apply(rpc.JSON{}, options).Codec
-	c := &Client{network: "tcp", address: address, faults: faults, secured: secured, codec: codec,
-		mediaType: rpc.MediaType(codec), slots: make(chan struct{}, connections)}
-	if path, unix := strings.CutPrefix(address, "unix:"); unix {
-		c.network, c.address = "unix", path
-	}
+// secured is the TLS configuration; nil means no TLS. codec is the encoding; nil means JSON.
+func NewClient(address string, connections int, secured *tls.Config, codec rpc.Codec) *Client {
+	codec = cmp.Or[rpc.Codec](codec, rpc.JSON{})
+	c := &Client{secured: secured, codec: codec, mediaType: rpc.MediaType(codec),
+		slots: make(chan struct{}, connections)}
+	c.network, c.address = rpc.SplitAddress(address)
 	return c
 }
 
@@ -73,25 +67,18 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
 		waiting.End()
-		return c.lost(ctx, ctx.Err())
+		return rpc.Lost(ctx, c.address, ctx.Err())
 	}
 	connection, err := c.connection(ctx)
 	waiting.End()
 	if err != nil {
-		return c.lost(ctx, err)
+		return rpc.Lost(ctx, c.address, err)
 	}
 	connection.call = call
 	response, err := c.exchange(ctx, connection, method, in)
 	if err != nil {
 		_ = connection.Close() // the call has failed already
-		var refused *leanhttp.Error
-		switch {
-		case errors.Is(err, errEncode):
-			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: errEncode.Error()}, err)
-		case errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge:
-			return c.faults.Decode(rpc.TooLong(c.address, rpc.MaxAnswer), err)
-		}
-		return c.lost(ctx, err)
+		return c.problem(ctx, err)
 	}
 	decoding := call.Begin("decode", lab.SegmentEncoding)
 	err = c.read(response, out)
@@ -100,9 +87,16 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	return err
 }
 
-// lost returns the error of a call that got no answer.
-func (c *Client) lost(ctx context.Context, cause error) error {
-	return c.faults.Decode(rpc.Lost(ctx, c.address), cause)
+// problem returns the problem of a call whose exchange has failed.
+func (c *Client) problem(ctx context.Context, err error) *rpc.Problem {
+	if unsent, is := errors.AsType[*rpc.Problem](err); is {
+		return unsent
+	}
+	if refused, is := errors.AsType[*leanhttp.Error](err); is &&
+		refused.Status == http.StatusRequestEntityTooLarge {
+		return rpc.TooLong(c.address, rpc.MaxAnswer, err)
+	}
+	return rpc.Lost(ctx, c.address, err)
 }
 
 // connection takes an idle connection, or dials if there is none. It fails if ctx has ended.
@@ -176,10 +170,8 @@ func (c *Client) exchange(
 	}
 }
 
-// errEncode means a mistake of the caller. It must not be reported as an unavailable callee.
-var errEncode = errors.New("the request cannot be encoded")
-
-// send writes the request.
+// send writes the request. A request that cannot be encoded is a Problem: a mistake of the caller, not an
+// unavailable callee.
 func (c *Client) send(ctx context.Context, connection *conn, method string, in any) error {
 	e := c.encoders.get()
 	defer c.encoders.put(e)
@@ -187,7 +179,7 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 	err := e.encode(c.codec, in)
 	encoding.End()
 	if err != nil {
-		return fmt.Errorf("%w: %T: %w", errEncode, in, err)
+		return rpc.Unencodable(in, err)
 	}
 	out := append(e.out[:0], "POST "...)
 	out = append(out, method...)
@@ -210,15 +202,15 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 	return err
 }
 
-// read decodes the message of a response into out, or returns its fault as an error.
+// read decodes the message of a response into out, or returns its problem.
 func (c *Client) read(response leanhttp.Response, out any) error {
-	if response.Status == http.StatusOK {
-		if err := c.codec.Unmarshal(response.Body, out); err != nil {
-			return c.faults.Decode(rpc.Unexpected(c.address), err)
-		}
-		return nil
+	if response.Status != http.StatusOK {
+		return rpc.ProblemOfHTTP(c.address, response.Status, response.Body)
 	}
-	return c.faults.Decode(rpc.FaultOfHTTP(c.address, response.Status, response.Body), nil)
+	if err := c.codec.Unmarshal(response.Body, out); err != nil {
+		return rpc.Unexpected(c.address, err)
+	}
+	return nil
 }
 
 // Close closes the idle connections; the others are closed when their calls end.

@@ -25,6 +25,14 @@ func (e *encoder) encode(codec rpc.Codec, message any) error {
 	return err
 }
 
+// fail encodes a problem into body and returns its HTTP status.
+func (e *encoder) fail(problem *rpc.Problem) int {
+	if err := e.json.Encode(problem); err != nil {
+		e.body.Reset() // cannot happen with two strings; the status would be enough
+	}
+	return problem.HTTPStatus()
+}
+
 // encoders is a pool of encoders.
 type encoders struct{ pool sync.Pool }
 

@@ -1,6 +1,6 @@
 // Package httpjson carries calls as HTTP/1.1 requests, over TCP or Unix sockets:
-// POST /package.Service/Method, with JSON bodies unless rpc.Encoded sets another
-// encoding. It replaces gRPC's transport behind the same generated code. The header
+// POST /package.Service/Method, with JSON bodies unless client and server have
+// another encoding. It replaces gRPC's transport behind the same generated code. The header
 // field Cleave-Context has the time left for a call, in the format of rpc.AppendTimeout. A
 // caller that gives up closes its connection, which cancels the callee's context. The answer
 // to a failed call has a status of 400 or above and the body {"kind": ..., "detail": ...}.

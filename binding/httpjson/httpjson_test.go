@@ -21,30 +21,20 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-func TestContract(t *testing.T) {
-	bindingtest.Run(t, bindingtest.Binding{Serve: serve,
-		Client: func(
-			t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
-		) grpc.ClientConnInterface {
-			return bindingtest.WithCleanup(t, NewClient(address, 64, faults, secured, options...), nil)
-		}})
-}
+func TestContract(t *testing.T) { bindingtest.Run(t, binding) }
 
-func serve(
-	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
-	options ...rpc.Option,
-) func(context.Context) error {
-	server, err := NewServer(bindingtest.MaxBody, faults, options...)
-	testset.Must(t, err)
-	return bindingtest.StartServer(t, server, listener, register)
-}
+var binding = bindingtest.Binding{
+	NewServer: func(serving rpc.Serving) (bindingtest.Server, error) { return NewServer(serving) },
+	NewClient: func(address string, secured *tls.Config, codec rpc.Codec) (rpc.Client, error) {
+		return NewClient(address, 64, secured, codec), nil
+	}}
 
 // TestWhatIsNotACallIsRefused: the server answers with an HTTP error to requests that are invalid, too large,
 // or name no method.
 func TestWhatIsNotACallIsRefused(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
-	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
+	stop := binding.Serve(t, listener, func(grpc.ServiceRegistrar) {}, rpc.Serving{})
 	defer func() {
 		if err := stop(t.Context()); err != nil {
 			t.Error(err)
@@ -92,15 +82,15 @@ func TestLargeAnswersKeepTheConnection(t *testing.T) {
 	testset.Must(t, err)
 	listener := &countingListener{Listener: tcp}
 	large := strings.Repeat("x", 2*keptBytes)
-	stop := serve(t, listener, func(r grpc.ServiceRegistrar) {
+	stop := binding.Serve(t, listener, func(r grpc.ServiceRegistrar) {
 		r.RegisterService(&grpc.ServiceDesc{ServiceName: "t", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
 			MethodName: "Large",
 			Handler: func(_ any, _ context.Context, _ func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 				return large, nil
 			},
 		}}}, nil)
-	}, nil)
-	client := NewClient(tcp.Addr().String(), 1, rpc.Problems(nil), nil)
+	}, rpc.Serving{})
+	client := NewClient(tcp.Addr().String(), 1, nil, nil)
 	for range 3 {
 		var answer string
 		if err := client.Invoke(t.Context(), "/t/Large", struct{}{}, &answer); err != nil || answer != large {
@@ -119,7 +109,7 @@ func TestACallerThatReadsNothingLosesItsConnection(t *testing.T) {
 	testset.Need(t, "it takes some 20 s")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
-	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
+	stop := binding.Serve(t, listener, func(grpc.ServiceRegistrar) {}, rpc.Serving{})
 	defer func() { _ = stop(t.Context()) }() // not what is tested
 	caller, err := net.Dial("tcp", listener.Addr().String())
 	testset.Must(t, err)

@@ -2,8 +2,8 @@ package httpjson
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -18,20 +18,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// faultType is the media type of faults, in every encoding of messages.
-const faultType = "application/json"
+// problemType is the media type of problems, in every encoding of messages.
+const problemType = "application/json"
 
 // Server answers calls. It implements grpc.ServiceRegistrar; services must be
 // registered before Serve.
 type Server struct {
 	*leanhttp.Server
 	rpc.Methods
-	faults    rpc.Faults
-	codec     rpc.Codec
+	serving   rpc.Serving
 	mediaType string // of messages
 	encoders  encoders
-	tracer    trace.TracerProvider // nil: no tracing
-	logError  func(error)
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
@@ -39,13 +36,12 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 // requestTimeout limits the time from the first to the last byte of a request.
 const requestTimeout = 10 * time.Second
 
-// NewServer returns a server that refuses requests of more than maxBody bytes.
-func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
-	applied := rpc.Apply(rpc.JSON{}, options)
-	s := &Server{faults: faults, codec: applied.Codec, mediaType: rpc.MediaType(applied.Codec),
-		Methods: rpc.Methods{}, tracer: applied.Tracer, logError: applied.LogError}
+// NewServer returns a server. Its default encoding is JSON.
+func NewServer(serving rpc.Serving) (*Server, error) {
+	serving.Codec = cmp.Or[rpc.Codec](serving.Codec, rpc.JSON{})
+	s := &Server{Methods: rpc.Methods{}, serving: serving, mediaType: rpc.MediaType(serving.Codec)}
 	var err error
-	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: maxBody},
+	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: serving.MaxBody},
 		leanhttp.Patience{Request: requestTimeout, Answer: accept.AnswerTimeout}, s.answer, s.refuse)
 	return s, err
 }
@@ -61,66 +57,54 @@ func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last boo
 	defer s.encoders.put(e)
 	var call *spans.Part // nil: not traced
 	if request.Trace != nil {
-		ctx, call = spans.Serve(ctx, s.tracer, string(request.Trace), spans.Method(string(request.Target)),
+		ctx, call = spans.Serve(ctx, s.serving.Tracer, string(request.Trace), spans.Method(string(request.Target)),
 			lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
 	}
 	status := s.carryOut(ctx, e, request, call)
 	call.End()
 	mediaType := s.mediaType
 	if status != http.StatusOK {
-		mediaType = faultType
+		mediaType = problemType
 	}
 	return leanhttp.AppendResponse(out, status, "", mediaType, e.body.Bytes(), last)
 }
 
-// carryOut calls the method and encodes its answer, or the fault, into e. It returns the HTTP status.
+// carryOut calls the method and encodes its answer, or the problem, into e. It returns the HTTP status.
 func (s *Server) carryOut(
 	ctx context.Context, e *encoder, request *leanhttp.Request, call *spans.Part,
 ) (status int) {
 	m, known := s.Methods[string(request.Target)]
 	if !known || string(request.Method) != http.MethodPost {
-		return s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument,
-			Detail: fmt.Sprintf("there is no %s %s here", request.Method, request.Target)})
+		return e.fail(rpc.Problemf(rpc.InvalidArgument, "there is no %s %s here", request.Method, request.Target))
 	}
-	if fault, other := rpc.OtherMediaType(request.ContentType, s.mediaType); other {
-		s.fail(e, fault)
+	if problem := rpc.OtherMediaType(request.ContentType, s.mediaType); problem != nil {
+		e.fail(problem)
 		return http.StatusUnsupportedMediaType
 	}
-	var unreadable error
-	reply, err := m.Call(ctx, func(message any) error {
+	reply, problem := s.serving.Call(ctx, m, func(message any) error {
 		decoding := call.Begin("decode", lab.SegmentEncoding)
-		unreadable = s.codec.Unmarshal(request.Body, message)
-		decoding.End()
-		return unreadable
+		defer decoding.End()
+		if err := s.serving.Codec.Unmarshal(request.Body, message); err != nil {
+			return rpc.Unreadable(err)
+		}
+		return nil
 	})
-	switch {
-	case unreadable != nil:
-		return s.fail(e, rpc.Unreadable(unreadable))
-	case err != nil:
-		return s.fail(e, rpc.Failed(s.faults, s.logError, string(request.Target), err))
+	if problem != nil {
+		return e.fail(problem)
 	}
 	encoding := call.Begin("encode", lab.SegmentEncoding)
 	defer encoding.End()
-	if err := e.encode(s.codec, reply); err != nil {
+	if err := e.encode(s.serving.Codec, reply); err != nil {
 		e.body.Reset()
-		return s.fail(e, rpc.Failed(s.faults, s.logError, string(request.Target),
-			fmt.Errorf("encode %T: %w", reply, err)))
+		return e.fail(s.serving.NotEncoded(m, reply, err))
 	}
 	return http.StatusOK
-}
-
-// fail encodes a fault into e and returns its HTTP status.
-func (s *Server) fail(e *encoder, fault rpc.Fault) int {
-	if err := e.json.Encode(fault); err != nil {
-		e.body.Reset() // cannot happen with two strings; the status would be enough
-	}
-	return fault.HTTPStatus()
 }
 
 // refuse returns the answer to an invalid HTTP request.
 func (s *Server) refuse(cause *leanhttp.Error) (mediaType string, body []byte) {
 	e := s.encoders.get()
 	defer s.encoders.put(e)
-	s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument, Detail: strings.TrimSpace(cause.Error())})
-	return faultType, bytes.Clone(e.body.Bytes())
+	e.fail(rpc.Problemf(rpc.InvalidArgument, "%s", strings.TrimSpace(cause.Error())))
+	return problemType, bytes.Clone(e.body.Bytes())
 }

@@ -2,14 +2,13 @@ package nethttp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -26,7 +25,6 @@ type Client struct {
 	rpc.Unary
 	address   string // for messages
 	base      string // of URLs
-	faults    rpc.Faults
 	codec     rpc.Codec
 	media     string // type of requests
 	transport *http.Transport
@@ -38,11 +36,9 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 // NewClient returns a client of the server at an address: host:port, or unix:PATH. It
 // connects with the first call. At most connections calls run at once, and as many
 // connections are kept; others wait. secured is the TLS configuration; nil means no TLS.
-// The protocol is HTTP/1.1 in both cases.
-func NewClient(
-	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
-) *Client {
-	codec := rpc.Apply(rpc.JSON{}, options).Codec
+// The protocol is HTTP/1.1 in both cases. codec is the encoding; nil means JSON.
+func NewClient(address string, connections int, secured *tls.Config, codec rpc.Codec) *Client {
+	codec = cmp.Or[rpc.Codec](codec, rpc.JSON{})
 	// net/http keeps only two idle connections per host by default: under load most calls would dial.
 	// Idle connections are closed before the server would close them: it might do so while a call is sent.
 	transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
@@ -52,13 +48,13 @@ func NewClient(
 	if secured != nil {
 		scheme = "https://"
 	}
-	c := &Client{address: address, base: scheme + address, faults: faults, transport: transport,
-		codec: codec, media: rpc.MediaType(codec), http: &http.Client{Transport: transport}}
-	if path, unix := strings.CutPrefix(address, "unix:"); unix {
-		c.address, c.base = path, scheme+"unix"
+	c := &Client{base: scheme + address, transport: transport, codec: codec, media: rpc.MediaType(codec),
+		http: &http.Client{Transport: transport}}
+	network, path := rpc.SplitAddress(address)
+	if c.address = path; network == "unix" {
+		c.base = scheme + network
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var dialer net.Dialer
-			return dialer.DialContext(ctx, "unix", path)
+			return rpc.Dial(ctx, address)
 		}
 	}
 	return c
@@ -71,23 +67,22 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	defer call.End()
 	request, err := c.request(ctx, call, method, in)
 	if err != nil {
-		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: "the request cannot be encoded"}, err)
+		return rpc.Unencodable(in, err)
 	}
 	status, body, err := c.exchange(request, call)
-	var tooLong bounded.Error
-	if errors.As(err, &tooLong) {
-		return c.faults.Decode(rpc.TooLong(c.address, rpc.MaxAnswer), err)
+	if _, tooLong := errors.AsType[bounded.Error](err); tooLong {
+		return rpc.TooLong(c.address, rpc.MaxAnswer, err)
 	}
 	if err != nil {
-		return c.faults.Decode(rpc.Lost(ctx, c.address), err)
+		return rpc.Lost(ctx, c.address, err)
 	}
 	if status != http.StatusOK {
-		return c.faults.Decode(rpc.FaultOfHTTP(c.address, status, body), nil)
+		return rpc.ProblemOfHTTP(c.address, status, body)
 	}
 	decoding := call.Begin("decode", lab.SegmentEncoding)
 	defer decoding.End()
 	if err := c.codec.Unmarshal(body, out); err != nil {
-		return c.faults.Decode(rpc.Unexpected(c.address), err)
+		return rpc.Unexpected(c.address, err)
 	}
 	return nil
 }
@@ -100,7 +95,7 @@ func (c *Client) request(
 	body, err := c.codec.Append(nil, in)
 	encoding.End()
 	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", in, err)
+		return nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+method, bytes.NewReader(body))
 	if err != nil {

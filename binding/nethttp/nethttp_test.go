@@ -24,49 +24,33 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-func TestContract(t *testing.T) {
-	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: client})
-}
+func TestContract(t *testing.T) { bindingtest.Run(t, binding) }
 
 // TestInteroperatesWithHTTPJSON tests each end with the other end of httpjson.
 func TestInteroperatesWithHTTPJSON(t *testing.T) {
 	t.Run("client of httpjson", func(t *testing.T) {
-		bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: jsonClient})
+		bindingtest.Run(t, bindingtest.Binding{NewServer: binding.NewServer, NewClient: lean.NewClient})
 	})
 	t.Run("server of httpjson", func(t *testing.T) {
-		bindingtest.Run(t, bindingtest.Binding{Serve: jsonServe, Client: client})
+		bindingtest.Run(t, bindingtest.Binding{NewServer: lean.NewServer, NewClient: binding.NewClient})
 	})
 }
 
 const connections = 64
 
-func client(
-	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
-) grpc.ClientConnInterface {
-	return bindingtest.WithCleanup(t, NewClient(address, connections, faults, secured, options...), nil)
-}
-
-func jsonClient(
-	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
-) grpc.ClientConnInterface {
-	return bindingtest.WithCleanup(t, httpjson.NewClient(address, connections, faults, secured, options...), nil)
-}
-
-func serve(
-	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
-	options ...rpc.Option,
-) func(context.Context) error {
-	return bindingtest.StartServer(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
-}
-
-func jsonServe(
-	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
-	options ...rpc.Option,
-) func(context.Context) error {
-	lean, err := httpjson.NewServer(bindingtest.MaxBody, faults, options...)
-	testset.Must(t, err)
-	return bindingtest.StartServer(t, lean, listener, register)
-}
+// The bindings of this package and of httpjson.
+var (
+	binding = bindingtest.Binding{
+		NewServer: func(serving rpc.Serving) (bindingtest.Server, error) { return NewServer(serving), nil },
+		NewClient: func(address string, secured *tls.Config, codec rpc.Codec) (rpc.Client, error) {
+			return NewClient(address, connections, secured, codec), nil
+		}}
+	lean = bindingtest.Binding{
+		NewServer: func(serving rpc.Serving) (bindingtest.Server, error) { return httpjson.NewServer(serving) },
+		NewClient: func(address string, secured *tls.Config, codec rpc.Codec) (rpc.Client, error) {
+			return httpjson.NewClient(address, connections, secured, codec), nil
+		}}
+)
 
 // TestLimits: a peer that sends no call, too much or too slowly gets an error, or is cut
 // off, in the time and with the memory that the limits allow.
@@ -88,7 +72,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := answerTo(t, serve, c.sent); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			if got := answerTo(t, binding, c.sent); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 				t.Errorf("answered %q, want %q", got, c.want)
 			}
 		})
@@ -96,21 +80,19 @@ func TestLimits(t *testing.T) {
 	// httpjson closes the connection of a slow peer without an answer.
 	t.Run("a body that stops, to httpjson", func(t *testing.T) {
 		t.Parallel()
-		if got := answerTo(t, jsonServe, halfABody); got != "" {
+		if got := answerTo(t, lean, halfABody); got != "" {
 			t.Errorf("answered %q", got)
 		}
 	})
 }
 
 // answerTo sends a text to a server and returns all that it answers until the connection ends.
-func answerTo(
-	t *testing.T, serve func(*testing.T, net.Listener, func(grpc.ServiceRegistrar), rpc.Faults, ...rpc.Option,
-	) func(context.Context) error, text string,
-) string {
+func answerTo(t *testing.T, b bindingtest.Binding, text string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
-	stop := serve(t, listener, func(r grpc.ServiceRegistrar) { r.RegisterService(&reader, nil) }, nil)
+	register := func(r grpc.ServiceRegistrar) { r.RegisterService(&reader, nil) }
+	stop := b.Serve(t, listener, register, rpc.Serving{})
 	defer func() {
 		if err := stop(t.Context()); err != nil {
 			t.Error(err)
@@ -139,9 +121,9 @@ func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
 		_, _ = io.WriteString(w, text) // the client may have closed the connection
 	}))
 	defer server.Close()
-	address, faults := server.Listener.Addr().String(), rpc.Problems(nil)
-	for name, client := range map[string]rpc.Client{"net/http": NewClient(address, 1, faults, nil),
-		"httpjson": httpjson.NewClient(address, 1, faults, nil)} {
+	address := server.Listener.Addr().String()
+	for name, client := range map[string]rpc.Client{"net/http": NewClient(address, 1, nil, nil),
+		"httpjson": httpjson.NewClient(address, 1, nil, nil)} {
 		var answer string
 		var problem *rpc.Problem
 		err := client.Invoke(t.Context(), "/t/Read", struct{}{}, &answer)
@@ -157,10 +139,10 @@ func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
 func TestAWaitWithoutAConnectionIsTraced(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
-	address, faults := listener.Addr().String(), rpc.Problems(nil)
+	address := listener.Addr().String()
 	testset.Must(t, listener.Close())
-	for name, client := range map[string]rpc.Client{"net/http": NewClient(address, 1, faults, nil),
-		"httpjson": httpjson.NewClient(address, 1, faults, nil)} {
+	for name, client := range map[string]rpc.Client{"net/http": NewClient(address, 1, nil, nil),
+		"httpjson": httpjson.NewClient(address, 1, nil, nil)} {
 		traced, dir := spans.NewProvider(1), t.TempDir()
 		ctx, entry := spans.Enter(t.Context(), traced, "entry")
 		if err := client.Invoke(ctx, "/t/Read", struct{}{}, nil); err == nil {

@@ -1,6 +1,7 @@
 package nethttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,26 +32,20 @@ const (
 // Server answers calls. It implements grpc.ServiceRegistrar; services must be
 // registered before Serve.
 type Server struct {
-	faults    rpc.Faults
-	codec     rpc.Codec
+	serving   rpc.Serving
 	mediaType string // of messages
-	maxBody   int64
-	tracer    trace.TracerProvider // nil: no tracing
-	logError  func(error)
 	routes    *http.ServeMux
 	http      http.Server
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// NewServer returns a server that refuses requests of more than maxBody bytes.
-func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	applied := rpc.Apply(rpc.JSON{}, options)
-	s := &Server{faults: faults, codec: applied.Codec, mediaType: rpc.MediaType(applied.Codec),
-		maxBody: int64(maxBody), tracer: applied.Tracer, logError: applied.LogError, routes: http.NewServeMux()}
+// NewServer returns a server. Its default encoding is JSON.
+func NewServer(serving rpc.Serving) *Server {
+	serving.Codec = cmp.Or[rpc.Codec](serving.Codec, rpc.JSON{})
+	s := &Server{serving: serving, mediaType: rpc.MediaType(serving.Codec), routes: http.NewServeMux()}
 	s.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, rpc.Fault{Kind: rpc.InvalidArgument,
-			Detail: fmt.Sprintf("there is no %s %s here", r.Method, r.URL.Path)})
+		fail(w, rpc.Problemf(rpc.InvalidArgument, "there is no %s %s here", r.Method, r.URL.Path))
 	})
 	s.http = http.Server{Handler: s.routes, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead}
@@ -60,11 +55,10 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 // RegisterService implements grpc.ServiceRegistrar. It does not register streaming
 // methods.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	for _, m := range desc.Methods {
-		s.routes.HandleFunc("POST /"+desc.ServiceName+"/"+m.MethodName,
-			func(w http.ResponseWriter, r *http.Request) {
-				s.answer(w, r, rpc.Method{MethodDesc: m, Impl: impl})
-			})
+	methods := rpc.Methods{}
+	methods.RegisterService(desc, impl)
+	for name, m := range methods {
+		s.routes.HandleFunc("POST "+name, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, m) })
 	}
 }
 
@@ -87,8 +81,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // answer carries out one call.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, m rpc.Method) {
-	if fault, other := rpc.OtherMediaType(r.Header.Get("Content-Type"), s.mediaType); other {
-		writeFault(w, http.StatusUnsupportedMediaType, fault)
+	if problem := rpc.OtherMediaType(r.Header.Get("Content-Type"), s.mediaType); problem != nil {
+		writeProblem(w, http.StatusUnsupportedMediaType, problem)
 		return
 	}
 	ctx := r.Context() // ends when the caller closes the connection
@@ -97,46 +91,43 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m rpc.Method) {
 		ctx, cancel = context.WithTimeout(ctx, left)
 		defer cancel()
 	}
-	ctx, call := spans.Serve(ctx, s.tracer, r.Header.Get(spans.Header), spans.Method(r.URL.Path),
+	ctx, call := spans.Serve(ctx, s.serving.Tracer, r.Header.Get(spans.Header), spans.Method(m.Name),
 		lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
 	defer call.End()
-	var unreadable error
-	reply, err := m.Call(ctx, func(message any) error {
+	reply, problem := s.serving.Call(ctx, m, func(message any) error {
 		decoding := call.Begin("decode", lab.SegmentEncoding)
 		defer decoding.End()
-		var body []byte
-		if body, unreadable = io.ReadAll(http.MaxBytesReader(w, r.Body, s.maxBody)); unreadable == nil {
-			unreadable = s.codec.Unmarshal(body, message)
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.serving.MaxBody)))
+		if err == nil {
+			err = s.serving.Codec.Unmarshal(body, message)
 		}
-		return unreadable
+		if err != nil {
+			return rpc.Unreadable(err)
+		}
+		return nil
 	})
-	switch {
-	case unreadable != nil:
-		s.fail(w, rpc.Unreadable(unreadable))
-		return
-	case err != nil:
-		s.fail(w, rpc.Failed(s.faults, s.logError, r.URL.Path, err))
+	if problem != nil {
+		fail(w, problem)
 		return
 	}
 	encoding := call.Begin("encode", lab.SegmentEncoding)
-	body, err := s.codec.Append(nil, reply)
+	body, err := s.serving.Codec.Append(nil, reply)
 	encoding.End()
 	if err != nil {
-		err = fmt.Errorf("encode %T: %w", reply, err)
-		s.fail(w, rpc.Failed(s.faults, s.logError, r.URL.Path, err))
+		fail(w, s.serving.NotEncoded(m, reply, err))
 		return
 	}
 	write(w, http.StatusOK, s.mediaType, body)
 }
 
-// fail answers with a fault.
-func (s *Server) fail(w http.ResponseWriter, fault rpc.Fault) {
-	writeFault(w, fault.HTTPStatus(), fault)
+// fail answers with a problem.
+func fail(w http.ResponseWriter, problem *rpc.Problem) {
+	writeProblem(w, problem.HTTPStatus(), problem)
 }
 
-// writeFault answers with a fault, which is always JSON.
-func writeFault(w http.ResponseWriter, status int, fault rpc.Fault) {
-	body, _ := json.Marshal(fault) // two strings cannot fail to encode
+// writeProblem answers with a problem, which is always JSON, and a status.
+func writeProblem(w http.ResponseWriter, status int, problem *rpc.Problem) {
+	body, _ := json.Marshal(problem) // two strings cannot fail to encode
 	write(w, status, "application/json", body)
 }
 

@@ -2,7 +2,7 @@
 // calls of other units over any binding. Lines are JSON of log/slog. They are written as soon as the request
 // has been answered, without a buffer.
 //
-// Entry points: New; Handler for clients, Registrar for calls.
+// Entry points: New; Handler for clients, Call for calls.
 package requestlog
 
 import (
@@ -11,11 +11,9 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	"google.golang.org/grpc"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
@@ -30,7 +28,7 @@ const (
 	keyTrace     = "trace_id"
 
 	message  = "request" // of every line
-	statusOK = "ok"      // of a call without a fault
+	statusOK = "ok"      // of a call without a problem
 )
 
 // Log writes lines for one unit. A nil Log writes none.
@@ -62,6 +60,13 @@ func (l *Log) Client(ctx context.Context, began time.Time, operation string, sta
 	}
 	l.write(ctx, began, slog.String(keyOperation, operation), slog.Int(keyStatus, status),
 		slog.Int(keyBytes, bytes))
+}
+
+// Call writes the line for a call that has just been carried out; it is an rpc.Serving's LogCall. The status
+// in the line is ok, or the kind of the problem that the caller gets.
+func (l *Log) Call(ctx context.Context, began time.Time, method string, kind rpc.Kind) {
+	status := cmp.Or(string(kind), statusOK)
+	l.write(ctx, began, slog.String(keyOperation, method), slog.String(keyStatus, status))
 }
 
 // write writes a line.
@@ -98,45 +103,3 @@ func (w *recorder) Write(body []byte) (int, error) {
 
 // Unwrap returns the writer for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// Registrar returns a registrar of the same binding whose services also write a line for each call. The
-// status in the line is ok, or the kind of the fault that the caller gets.
-func (l *Log) Registrar(binding grpc.ServiceRegistrar, faults rpc.Faults) grpc.ServiceRegistrar {
-	if l == nil {
-		return binding
-	}
-	return registrar{binding, l, faults}
-}
-
-// registrar is the result of Log.Registrar.
-type registrar struct {
-	binding grpc.ServiceRegistrar
-	log     *Log
-	faults  rpc.Faults
-}
-
-// RegisterService implements grpc.ServiceRegistrar.
-func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	logged := *desc
-	logged.Methods = slices.Clone(desc.Methods)
-	for i, m := range desc.Methods {
-		operation := "/" + desc.ServiceName + "/" + m.MethodName
-		logged.Methods[i].Handler = func(impl any, ctx context.Context, decode func(any) error,
-			_ grpc.UnaryServerInterceptor) (any, error) { // bindings have no interceptors
-			began, status := time.Now(), statusOK
-			answer, err := rpc.Method{MethodDesc: m, Impl: impl}.Call(ctx, func(message any) error {
-				unreadable := decode(message)
-				if unreadable != nil {
-					status = rpc.InvalidArgument
-				}
-				return unreadable
-			})
-			if err != nil && status == statusOK {
-				status = r.faults.Encode(err).Kind
-			}
-			r.log.write(ctx, began, slog.String(keyOperation, operation), slog.String(keyStatus, status))
-			return answer, err
-		}
-	}
-	r.binding.RegisterService(&logged, impl)
-}

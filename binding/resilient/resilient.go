@@ -49,14 +49,11 @@ const (
 // nothing.
 type Guards struct {
 	settings        Settings
-	faults          rpc.Faults
 	calls, attempts atomic.Int64
 }
 
-// New returns guards with these settings. faults creates the errors of calls that are not sent.
-func New(settings Settings, faults rpc.Faults) *Guards {
-	return &Guards{settings: settings, faults: faults}
-}
+// New returns guards with these settings.
+func New(settings Settings) *Guards { return &Guards{settings: settings} }
 
 // Counts returns the number of calls so far, and of the attempts that were sent for them.
 func (g *Guards) Counts() (calls, attempts int64) {
@@ -149,8 +146,8 @@ func (g *Guard) Do(ctx context.Context, method string, attempt func(context.Cont
 	case failed != nil && !errors.Is(err, failed): // the context ended in the pause before a retry
 		g.budget.add(1)
 	case refused:
-		return g.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable,
-			Detail: "not sent: too many calls have failed or are in progress"}, err)
+		return &rpc.Problem{Kind: rpc.Unavailable,
+			Detail: "not sent: too many calls have failed or are in progress", Cause: err}
 	}
 	return err
 }
@@ -168,8 +165,8 @@ func (g *Guard) attempt(ctx context.Context, send func(context.Context) error) e
 
 // hasFailed reports whether an error means that the callee is slow or unavailable. Other errors are answers.
 func hasFailed(err error) bool {
-	var problem *rpc.Problem
-	return errors.As(err, &problem) && (problem.Kind == rpc.Unavailable || problem.Kind == rpc.DeadlineExceeded)
+	problem, is := errors.AsType[*rpc.Problem](err)
+	return is && (problem.Kind == rpc.Unavailable || problem.Kind == rpc.DeadlineExceeded)
 }
 
 // guarded is a client with a guard.

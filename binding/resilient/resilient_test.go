@@ -38,15 +38,13 @@ func (c *callee) Check(
 	}
 }
 
-func problems() rpc.Faults {
-	return rpc.Problems(func(err error) *rpc.Problem { return rpc.ProblemOf(err, "down", "broken") })
-}
+func problemOf(err error) *rpc.Problem { return rpc.ProblemOf(err, "down", "broken") }
 
 // start serves a callee and returns it, its guards, and a function that makes a guarded call.
 func start(t *testing.T, settings resilient.Settings) (*callee, *resilient.Guards, func() error) {
 	t.Helper()
 	c := &callee{held: make(chan struct{})}
-	server := nethttp.NewServer(1<<10, problems())
+	server := nethttp.NewServer(rpc.Serving{MaxBody: 1 << 10, ProblemOf: problemOf})
 	grpc_health_v1.RegisterHealthServer(server, c)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -54,8 +52,8 @@ func start(t *testing.T, settings resilient.Settings) (*callee, *resilient.Guard
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	guards := resilient.New(settings, problems())
-	client := guards.Guard(nethttp.NewClient(listener.Addr().String(), 256, problems(), nil))
+	guards := resilient.New(settings)
+	client := guards.Guard(nethttp.NewClient(listener.Addr().String(), 256, nil, nil))
 	t.Cleanup(func() {
 		_, _ = client.Close(), server.Shutdown(context.Background())
 		if err := <-served; err != nil {

@@ -18,8 +18,7 @@ func TestARefusedRetryIsNoUnsentCall(t *testing.T) {
 	for _, perCall := range []float64{0, 0.2} {
 		synctest.Test(t, func(t *testing.T) {
 			guard := New(Settings{Retries: 3, Budget: perCall, Breaker: true,
-				Repeatable: func(method string) bool { return method == "repeatable" }},
-				rpc.Problems(nil)).ForUnit()
+				Repeatable: func(method string) bool { return method == "repeatable" }}).ForUnit()
 			sent, lost := 0, rpc.Problemf(rpc.Unavailable, "no answer")
 			do := func(method string) error {
 				return guard.Do(t.Context(), method, func(context.Context) error { sent++; return lost })
@@ -45,7 +44,7 @@ func TestARefusedRetryIsNoUnsentCall(t *testing.T) {
 func TestTheEndOfTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const perCall = 0.2
-		guard := New(Settings{Retries: 3, Budget: perCall}, rpc.Problems(nil)).ForUnit()
+		guard := New(Settings{Retries: 3, Budget: perCall}).ForUnit()
 		ctx, cancel := context.WithTimeout(t.Context(), firstPause/4)
 		defer cancel()
 		err := guard.Do(ctx, "", func(context.Context) error { return rpc.Problemf(rpc.Unavailable, "no answer") })
@@ -81,7 +80,7 @@ func (c *endingContext) Err() error {
 func TestTheContextEndsAfterASuccess(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	ending := &endingContext{Context: ctx, end: end}
-	guard := New(Settings{Retries: 3}, rpc.Problems(nil)).ForUnit()
+	guard := New(Settings{Retries: 3}).ForUnit()
 	err := guard.Do(ending, "", func(context.Context) error { ending.sent = true; return nil })
 	if err != nil || ctx.Err() == nil {
 		t.Errorf("%v, and the context ended with %v, want no error and an ended context", err, ctx.Err())

@@ -29,12 +29,23 @@ type Client interface {
 	Close() error
 }
 
+// Unary makes a client refuse streams; bindings without streams embed it.
+type Unary struct{}
+
+// NewStream implements grpc.ClientConnInterface; it always fails.
+func (Unary) NewStream(
+	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	return nil, errors.New("this binding carries calls of one message each way, no streams")
+}
+
 // Spread returns a client that distributes calls over all replicas of a unit (see Replicas); connect makes
 // the client for one address. After a failed call it checks whether the replica accepts connections, and
 // skips it while it does not. A replica on standby is checked from the beginning. Failed calls are not
 // retried. For a single address it returns the client of connect.
 func Spread(addresses string, by Balancing, connect func(address string) (Client, error)) (Client, error) {
-	s := &spread{by: by, closed: make(chan struct{})}
+	s := &spread{by: by}
+	s.ctx, s.stop = context.WithCancel(context.Background())
 	for address, standby := range Replicas(addresses) {
 		client, err := connect(address)
 		if err != nil {
@@ -62,10 +73,11 @@ type spread struct {
 	turn      atomic.Uint64              // the number of calls so far
 	available atomic.Pointer[[]*replica] // the replicas that get calls, at least one
 
-	mu       sync.Mutex     // guards ended, and unreachable and checking of all replicas
+	mu       sync.Mutex     // guards unreachable and checking of all replicas
 	checkers sync.WaitGroup // the goroutines that check replicas
-	ended    bool           // no further goroutine checks replicas
-	closed   chan struct{}  // closed when ended is set
+	ctx      context.Context
+	// stop ends ctx, with mu held: then no further goroutine checks replicas. It is nil in a spread of Balance.
+	stop context.CancelFunc
 }
 
 // replica is one of the replicas of a spread. It counts its open calls, but not streams, because no binding
@@ -133,7 +145,7 @@ const (
 func (s *spread) check(r *replica) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.checking || s.ended {
+	if r.checking || s.ctx.Err() != nil {
 		return
 	}
 	r.checking = true
@@ -148,7 +160,7 @@ func (s *spread) check(r *replica) {
 				return
 			}
 			select {
-			case <-s.closed:
+			case <-s.ctx.Done():
 				return
 			case <-time.After(checkInterval):
 			}
@@ -158,21 +170,18 @@ func (s *spread) check(r *replica) {
 
 // accepts reports whether a replica accepts connections.
 func (s *spread) accepts(r *replica) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	ctx, cancel := context.WithTimeout(s.ctx, checkTimeout)
 	defer cancel()
 	return Reachable(ctx, r.address) == nil
 }
 
 // Close implements Client. It does nothing for a spread of Balance, which does not own its clients.
 func (s *spread) Close() error {
-	if s.closed == nil {
+	if s.stop == nil {
 		return nil
 	}
 	s.mu.Lock()
-	if !s.ended {
-		s.ended = true
-		close(s.closed)
-	}
+	s.stop()
 	s.mu.Unlock()
 	s.checkers.Wait()
 	var errs []error

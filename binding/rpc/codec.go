@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Codec is an encoding of messages. Each binding has a default, which the option Encoded replaces.
-// Implementations must be comparable. Faults are always encoded in the same way.
+// Codec is an encoding of messages. Each binding has a default. Implementations must be comparable. Problems
+// are always encoded in the same way.
 type Codec interface {
 	// Name returns the subtype of the media type application/NAME.
 	Name() string

@@ -12,14 +12,14 @@ import (
 // GRPCType is the content type of gRPC; a suffix +NAME names the encoding of messages.
 const GRPCType = "application/grpc"
 
-// domain is the domain of ErrorInfos whose reason is the kind of a fault.
+// domain is the domain of ErrorInfos whose reason is the kind of a problem.
 const domain = "cleave"
 
-// Status returns the fault as a status of gRPC: the kind travels as the reason of an
+// Status returns the problem as a status of gRPC: the kind travels as the reason of an
 // ErrorInfo.
-func (f Fault) Status() *status.Status {
-	plain := status.New(f.code(), f.Detail)
-	detailed, err := plain.WithDetails(&errdetails.ErrorInfo{Reason: f.Kind, Domain: domain})
+func (p *Problem) Status() *status.Status {
+	plain := status.New(p.code(), p.Detail)
+	detailed, err := plain.WithDetails(&errdetails.ErrorInfo{Reason: string(p.Kind), Domain: domain})
 	if err != nil {
 		return plain // without details the code still tells most
 	}
@@ -27,8 +27,8 @@ func (f Fault) Status() *status.Status {
 }
 
 // code returns the gRPC code that is nearest to the kind.
-func (f Fault) code() codes.Code {
-	switch f.Kind {
+func (p *Problem) code() codes.Code {
+	switch p.Kind {
 	case InvalidArgument:
 		return codes.InvalidArgument
 	case Unavailable:
@@ -59,22 +59,22 @@ func CheckGRPCType(sent string, own Codec) *status.Status {
 	return status.Newf(codes.Unimplemented, "the request is %q: send %s+%s", sent, GRPCType, GRPCName(own))
 }
 
-// DecodeStatus returns the caller's error for the status of a failed call. A status
+// ProblemOfStatus returns the problem of a call that failed with a status. A status
 // without a kind was created by gRPC itself, at either end; its code decides then.
-func DecodeStatus(ctx context.Context, faults Faults, callee string, answered *status.Status) error {
+func ProblemOfStatus(ctx context.Context, callee string, answered *status.Status) *Problem {
 	for _, detail := range answered.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == domain {
-			return faults.Decode(Fault{Kind: info.GetReason(), Detail: answered.Message()}, nil)
+			return &Problem{Kind: Kind(info.GetReason()), Detail: answered.Message()}
 		}
 	}
-	fault := Fault{Kind: Internal, Detail: answered.Message()}
-	switch answered.Code() {
+	switch cause := answered.Err(); answered.Code() {
 	case codes.InvalidArgument, codes.ResourceExhausted, codes.Unimplemented:
-		fault.Kind = InvalidArgument
+		return &Problem{InvalidArgument, answered.Message(), cause}
 	case codes.Unavailable, codes.Canceled, codes.Aborted:
-		fault = Lost(ctx, callee)
+		return Lost(ctx, callee, cause)
 	case codes.DeadlineExceeded: // the callee can notice first
-		fault = Fault{Kind: DeadlineExceeded, Detail: "no answer from " + callee + " in time"}
+		return late(callee, cause)
+	default:
+		return &Problem{Internal, answered.Message(), cause}
 	}
-	return faults.Decode(fault, answered.Err())
 }

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -37,20 +36,20 @@ func ParseTimeout(value string) (left time.Duration, ok bool) {
 	return time.Duration(n) * time.Microsecond, true
 }
 
-// OtherMediaType reports whether a request's Content-Type differs from that of the server, and returns the
-// fault for such requests. An empty type is accepted; parameters are ignored.
-func OtherMediaType[T string | []byte](sent T, own string) (Fault, bool) {
+// OtherMediaType returns the problem of a request whose Content-Type differs from that of the server; nil: it
+// does not. An empty type is accepted; parameters are ignored.
+func OtherMediaType[T string | []byte](sent T, own string) *Problem {
 	if len(sent) == 0 || len(sent) >= len(own) && strings.EqualFold(string(sent[:len(own)]), own) &&
 		(len(sent) == len(own) || sent[len(own)] == ';') {
-		return Fault{}, false
+		return nil
 	}
-	return Fault{Kind: InvalidArgument, Detail: fmt.Sprintf("the request is %.60q: send %s", sent, own)}, true
+	return Problemf(InvalidArgument, "the request is %.60q: send %s", sent, own)
 }
 
-// HTTPStatus returns the HTTP status for a fault. Callers only use the kind; the status
+// HTTPStatus returns the HTTP status for a problem. Callers only use the kind; the status
 // is for people who look at the traffic.
-func (f Fault) HTTPStatus() int {
-	switch f.Kind {
+func (p *Problem) HTTPStatus() int {
+	switch p.Kind {
 	case InvalidArgument:
 		return http.StatusBadRequest
 	case Unavailable:
@@ -63,12 +62,12 @@ func (f Fault) HTTPStatus() int {
 	return http.StatusConflict
 }
 
-// FaultOfHTTP returns the fault in the body of an answer. If the body is not a fault, the
-// answer does not come from a binding, and the result is an Internal fault with the status.
-func FaultOfHTTP(callee string, status int, body []byte) Fault {
-	var fault Fault
-	if err := json.Unmarshal(body, &fault); err != nil || fault.Kind == "" {
-		return Fault{Kind: Internal, Detail: fmt.Sprintf("%s answered with status %d", callee, status)}
+// ProblemOfHTTP returns the problem in the body of an answer. If there is none, the answer does not come from
+// a binding, and the result is an Internal problem with the status.
+func ProblemOfHTTP(callee string, status int, body []byte) *Problem {
+	var problem Problem
+	if err := json.Unmarshal(body, &problem); err != nil || problem.Kind == "" {
+		return Problemf(Internal, "%s answered with status %d", callee, status)
 	}
-	return fault
+	return &problem
 }

@@ -4,7 +4,7 @@
 // grpc.ClientConnInterface, a server a grpc.ServiceRegistrar, and a binding is a pair
 // of these.
 //
-// Entry points: Spread for callers, Serve for servers, Problems and ProblemOf for systems.
+// Entry points: Spread for callers, Serving and Serve for servers, Problem and ProblemOf for systems.
 package rpc
 
 import (
@@ -14,13 +14,10 @@ import (
 	"time"
 )
 
-// Fault is the part of an error that is sent over a binding.
-type Fault struct {
-	Kind   string `json:"kind"`   // one of the kinds below, or a Kind of the system
-	Detail string `json:"detail"` // a text for people; the caller may see it
-}
+// Kind classifies a failure for the caller. Bindings carry it unchanged.
+type Kind string
 
-// The kinds of fault that bindings create. A system may have more.
+// The kinds of problems that bindings create. A system may have more.
 const (
 	InvalidArgument  = "invalid-argument"  // the request cannot be read
 	Unavailable      = "unavailable"       // the callee does not answer; the call may have been carried out
@@ -29,65 +26,83 @@ const (
 	Internal         = "internal"          // an error inside of the callee
 )
 
-// Faults converts errors of a system to faults and back. It must be safe for
-// concurrent use.
-type Faults interface {
-	// Encode returns the part of an error that the caller may see. It must turn the
-	// errors of an ended context into DeadlineExceeded and Cancelled, because the callee
-	// can notice them before the caller does.
-	Encode(err error) Fault
-	// Decode returns the caller's error for a fault. cause is an error on the caller's
-	// side, or nil if the callee sent the fault.
-	Decode(fault Fault, cause error) error
+// Problem is the error of a system that crosses between its units: bindings send all of it but the cause.
+type Problem struct {
+	Kind   Kind   `json:"kind"`
+	Detail string `json:"detail"` // human-readable; must not hold secrets
+	Cause  error  `json:"-"`      // may be nil
 }
 
-// Unreadable returns the fault of a request whose message cannot be read.
-func Unreadable(err error) Fault {
-	return Fault{InvalidArgument, "the message cannot be read: " + err.Error()}
-}
-
-// Failed returns the fault of a call whose method returned an error. If its kind is Internal, it passes the
-// error with its cause, which the caller does not get, to logError, which may be nil.
-func Failed(faults Faults, logError func(error), method string, err error) Fault {
-	fault := faults.Encode(err)
-	if fault.Kind == Internal && logError != nil {
-		logError(&Failure{method, err})
-	}
-	return fault
-}
-
-// Failure is the error of an operation. It formats its text only on request, because logs drop most errors
-// under load.
-type Failure struct {
-	Operation string
-	Err       error
+// Problemf returns a problem with a formatted detail and without a cause.
+func Problemf(kind Kind, format string, args ...any) *Problem {
+	return &Problem{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
 // Error implements error.
-func (f *Failure) Error() string { return f.Operation + ": " + f.Err.Error() }
-
-// Unwrap returns the error without the operation.
-func (f *Failure) Unwrap() error { return f.Err }
-
-// Unexpected returns the fault of a callee whose answer is not the expected message.
-func Unexpected(callee string) Fault {
-	return Fault{Internal, callee + " sent an answer that is not the expected message"}
+func (p *Problem) Error() string {
+	if p.Cause != nil {
+		return fmt.Sprintf("%s: %s: %v", p.Kind, p.Detail, p.Cause)
+	}
+	return fmt.Sprintf("%s: %s", p.Kind, p.Detail)
 }
 
-// TooLong returns the fault of a callee whose answer has more than limit bytes: its mistake, no outage.
-func TooLong(callee string, limit int) Fault {
-	return Fault{Internal, fmt.Sprintf("%s sent an answer of more than %d bytes", callee, limit)}
+// Unwrap returns the cause.
+func (p *Problem) Unwrap() error { return p.Cause }
+
+// ProblemOf returns the Problem in err, if there is one. Otherwise it returns a Problem with the cause
+// err, whose kind depends on err: DeadlineExceeded or Cancelled for the errors of a context; Unavailable,
+// with the text unavailable, if err has a method Unavailable that returns true, as the errors of package
+// database have; else Internal, with the text internal. The detail reveals nothing of err.
+func ProblemOf(err error, unavailable, internal string) *Problem {
+	var problem *Problem
+	var transient interface{ Unavailable() bool }
+	switch {
+	case errors.As(err, &problem):
+		return problem
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Problem{DeadlineExceeded, "the time for this request was up", err}
+	case errors.Is(err, context.Canceled):
+		return &Problem{Cancelled, "the caller gave up", err}
+	case errors.As(err, &transient) && transient.Unavailable():
+		return &Problem{Unavailable, unavailable, err}
+	}
+	return &Problem{Internal, internal, err}
 }
 
-// Lost returns the fault of a call that got no answer.
-func Lost(ctx context.Context, callee string) Fault {
+// Unreadable returns the problem of a request whose message cannot be read.
+func Unreadable(err error) *Problem {
+	return Problemf(InvalidArgument, "the message cannot be read: %v", err)
+}
+
+// Unencodable returns the problem of a request that its caller cannot send.
+func Unencodable(message any, err error) *Problem {
+	return &Problem{Internal, "the request cannot be encoded", fmt.Errorf("encode %T: %w", message, err)}
+}
+
+// Unexpected returns the problem of a callee whose answer is not the expected message.
+func Unexpected(callee string, cause error) *Problem {
+	return &Problem{Internal, callee + " sent an answer that is not the expected message", cause}
+}
+
+// TooLong returns the problem of a callee whose answer has more than limit bytes: its mistake, no outage.
+func TooLong(callee string, limit int, cause error) *Problem {
+	return &Problem{Internal, fmt.Sprintf("%s sent an answer of more than %d bytes", callee, limit), cause}
+}
+
+// Lost returns the problem of a call that got no answer.
+func Lost(ctx context.Context, callee string, cause error) *Problem {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return Fault{Cancelled, "the call to " + callee + " was given up"}
+		return &Problem{Cancelled, "the call to " + callee + " was given up", cause}
 	case timeIsUp(ctx):
-		return Fault{DeadlineExceeded, "no answer from " + callee + " in time"}
+		return late(callee, cause)
 	}
-	return Fault{Unavailable, callee + " does not answer"}
+	return &Problem{Unavailable, callee + " does not answer", cause}
+}
+
+// late returns the problem of a call whose deadline has passed.
+func late(callee string, cause error) *Problem {
+	return &Problem{DeadlineExceeded, "no answer from " + callee + " in time", cause}
 }
 
 // timeIsUp reports whether the deadline of ctx has passed. It asks the clock instead of

@@ -60,7 +60,7 @@ func TestALostCallSaysWhy(t *testing.T) {
 		{slowTimer{t.Context(), time.Now().Add(time.Hour)}, Unavailable},
 		{slowTimer{givenUp, time.Now()}, Cancelled},
 	} {
-		if got := Lost(c.ctx, "them"); got.Kind != c.want || got.Detail == "" {
+		if got := Lost(c.ctx, "them", nil); string(got.Kind) != c.want || got.Detail == "" {
 			t.Errorf("with context %v: %+v, want %s", c.ctx.Err(), got, c.want)
 		}
 	}

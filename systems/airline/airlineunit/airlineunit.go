@@ -58,7 +58,7 @@ func Open(ctx context.Context, s Settings) (*Unit, error) {
 	}
 	var err error
 	u.Unit, err = hosting.NewUnit(s.Unit, s.Unit, s.Dir, s.Settings,
-		hosting.Calls{Binding: binding, MaxMessage: calls.MaxMessage, Faults: calls.Faults{}},
+		hosting.Calls{Binding: binding, MaxMessage: calls.MaxMessage, ProblemOf: airline.ProblemOf},
 		nil) // calls only read
 	if err != nil {
 		return nil, err

@@ -353,7 +353,7 @@ func TestUnitsSpeakOneGRPC(t *testing.T) {
 		s := newSession(t, a, 0)
 		unit := map[string]*calls.Client{}
 		for _, name := range []string{Auth, Customers, Flights} {
-			connection, err := grpcgo.NewClient(strings.TrimPrefix(a.Units[name], "http://"), calls.Faults{}, nil)
+			connection, err := grpcgo.NewClient(strings.TrimPrefix(a.Units[name], "http://"), nil, nil)
 			testset.Must(t, err)
 			defer func() { testset.Must(t, connection.Close()) }()
 			unit[name] = calls.NewClient(connection)

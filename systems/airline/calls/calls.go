@@ -6,7 +6,6 @@ package calls
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -23,25 +22,6 @@ const (
 	// MaxMessage is the longest request, in bytes.
 	MaxMessage = 16 << 10
 )
-
-// Faults encodes the failures of calls. Refusals that belong to a call, such as an unknown token, are part of
-// its answer instead.
-type Faults struct{}
-
-// Encode implements rpc.Faults.
-func (Faults) Encode(err error) rpc.Fault { return airline.ProblemOf(err).Fault() }
-
-// Decode implements rpc.Faults.
-func (Faults) Decode(fault rpc.Fault, cause error) error {
-	switch fault.Kind {
-	case rpc.Cancelled: // no failure of the other unit, which its breaker would count
-		return &rpc.Problem{Kind: rpc.Cancelled, Detail: fault.Detail, Cause: cause}
-	case rpc.Unavailable, rpc.DeadlineExceeded:
-		return &rpc.Problem{Kind: rpc.Unavailable, Detail: "another part of the airline does not answer",
-			Cause: cause}
-	}
-	return fmt.Errorf("another unit answers %s: %s", fault.Kind, fault.Detail)
-}
 
 // refused reports whether an error is a refusal of a kind.
 func refused(err error, kind rpc.Kind) bool {

@@ -93,7 +93,7 @@ func serve(t *testing.T, address string, logError func(error)) (at string, stop 
 // unitWith returns a unit whose calls are those of the airline over gRPC.
 func unitWith(logError func(error)) *hosting.Unit {
 	return &hosting.Unit{LogError: logError,
-		Calls: hosting.Calls{Binding: hosting.GRPC, MaxMessage: MaxMessage, Faults: Faults{}}}
+		Calls: hosting.Calls{Binding: hosting.GRPC, MaxMessage: MaxMessage, ProblemOf: airline.ProblemOf}}
 }
 
 // dial returns a client of the unit at an address, which is closed with the test.

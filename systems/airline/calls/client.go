@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,10 +21,32 @@ type Client struct {
 	flights   airlinepb.FlightsClient
 }
 
-// NewClient returns a client of the unit at the other end of a connection with Faults.
+// NewClient returns a client of the unit at the other end of a connection.
 func NewClient(unit grpc.ClientConnInterface) *Client {
+	unit = converting{unit}
 	return &Client{airlinepb.NewAuthClient(unit), airlinepb.NewCustomersClient(unit),
 		airlinepb.NewFlightsClient(unit)}
+}
+
+// converting is a connection whose errors mean the same to the airline as those of its own components.
+type converting struct{ grpc.ClientConnInterface }
+
+// Invoke implements grpc.ClientConnInterface.
+func (c converting) Invoke(
+	ctx context.Context, method string, in, out any, options ...grpc.CallOption,
+) error {
+	err := c.ClientConnInterface.Invoke(ctx, method, in, out, options...)
+	problem, is := errors.AsType[*rpc.Problem](err)
+	switch {
+	case !is:
+		return err
+	case problem.Kind == rpc.Cancelled: // no failure of the other unit
+		return problem
+	case problem.Kind == rpc.Unavailable, problem.Kind == rpc.DeadlineExceeded:
+		return &rpc.Problem{Kind: rpc.Unavailable, Detail: "another part of the airline does not answer",
+			Cause: problem.Cause}
+	}
+	return fmt.Errorf("another unit answers %s: %s", problem.Kind, problem.Detail)
 }
 
 // Session implements service.Sessions.

@@ -30,26 +30,27 @@ type Calls struct {
 	Binding     string
 	Connections int // most connections of a client over HTTP to each unit
 	MaxMessage  int // size limit of requests, in bytes
-	Faults      rpc.Faults
-	Encoding    rpc.Codec         // nil: that of the binding
-	Security    *secure.Transport // nil: connections are not protected
-	Guards      *resilient.Guards // nil: calls are not guarded
-	Balancing   rpc.Balancing     // among the replicas of a unit
+	// ProblemOf converts the errors of methods; see rpc.Serving.
+	ProblemOf func(error) *rpc.Problem
+	Encoding  rpc.Codec         // nil: that of the binding
+	Security  *secure.Transport // nil: connections are not protected
+	Guards    *resilient.Guards // nil: calls are not guarded
+	Balancing rpc.Balancing     // among the replicas of a unit
 }
 
 // NewClient returns a client of a unit at an address: host:port, or unix:PATH. It dials when it
 // is first used.
 func (c Calls) NewClient(unit, address string) (rpc.Client, error) {
-	secured, encoded := c.Security.Client(unit), rpc.Encoded(c.Encoding)
+	secured := c.Security.Client(unit)
 	switch c.Binding {
 	case GRPC:
-		return grpcgo.NewClient(address, c.Faults, secured, encoded)
+		return grpcgo.NewClient(address, secured, c.Encoding)
 	case GRPCLean:
-		return grpcunary.NewClient(address, c.Faults, secured, encoded)
+		return grpcunary.NewClient(address, secured, c.Encoding)
 	case HTTPLean:
-		return httpjson.NewClient(address, c.Connections, c.Faults, secured, encoded), nil
+		return httpjson.NewClient(address, c.Connections, secured, c.Encoding), nil
 	}
-	return nethttp.NewClient(address, c.Connections, c.Faults, secured, encoded), nil
+	return nethttp.NewClient(address, c.Connections, secured, c.Encoding), nil
 }
 
 // Server answers the calls of other units.
@@ -61,18 +62,18 @@ type Server interface {
 	Shutdown(ctx context.Context) error
 }
 
-// NewServer returns a server for calls over the binding.
-func (c Calls) NewServer(options ...rpc.Option) (Server, error) {
-	options = append(options, rpc.Encoded(c.Encoding))
+// NewServer returns a server for calls over the binding. It completes the settings with those of the calls.
+func (c Calls) NewServer(serving rpc.Serving) (Server, error) {
+	serving.MaxBody, serving.ProblemOf, serving.Codec = c.MaxMessage, c.ProblemOf, c.Encoding
 	switch c.Binding {
 	case GRPC:
-		return grpcgo.NewServer(c.MaxMessage, c.Faults, options...), nil
+		return grpcgo.NewServer(serving), nil
 	case GRPCLean:
-		return grpcunary.NewServer(c.MaxMessage, c.Faults, options...), nil
+		return grpcunary.NewServer(serving), nil
 	case HTTPLean:
-		return httpjson.NewServer(c.MaxMessage, c.Faults, options...)
+		return httpjson.NewServer(serving)
 	}
-	return nethttp.NewServer(c.MaxMessage, c.Faults, options...), nil
+	return nethttp.NewServer(serving), nil
 }
 
 // Encoding returns the encoding of calls for a value of kit.KnobEncoding; nil: that of the binding.

@@ -87,7 +87,7 @@ func NewUnit(
 		return u, fmt.Errorf("unit %s: %w", name, err)
 	}
 	calls.Encoding, calls.Balancing = Encoding(s.Encoding), Balancing(s.Balancing)
-	calls.Guards = Guards(s.Resilience, calls.Faults, repeatable)
+	calls.Guards = Guards(s.Resilience, repeatable)
 	u = Unit{Name: name, Calls: calls}
 	if s.Logging == kit.LogRequests {
 		u.Log = requestlog.New(os.Stderr, name) // which deployers keep
@@ -165,16 +165,19 @@ const drain = 10 * time.Second
 
 // Serve answers the calls of other units until ctx ends. Then it finishes those in flight.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
-	options := []rpc.Option{rpc.LogErrors(u.LogError)}
+	serving := rpc.Serving{LogError: u.LogError}
 	if u.Spans != nil {
-		options = append(options, rpc.Traced(u.Spans))
+		serving.Tracer = u.Spans
 	}
-	server, err := u.Calls.NewServer(options...)
+	if u.Log != nil {
+		serving.LogCall = u.Log.Call
+	}
+	server, err := u.Calls.NewServer(serving)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	for _, register := range u.offers {
-		register(u.Log.Registrar(server, u.Calls.Faults))
+		register(server)
 	}
 	return rpc.Serve(ctx, u.Calls.Security.Listener(listener), server, drain)
 }

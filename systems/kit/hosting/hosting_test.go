@@ -97,7 +97,7 @@ func unitOf(name, binding, address string, security *secure.Transport) *hosting.
 			return address, nil
 		},
 		Calls: hosting.Calls{Binding: binding, Connections: 4, MaxMessage: 1 << 10, Security: security,
-			Faults: rpc.Problems(func(err error) *rpc.Problem { return rpc.ProblemOf(err, "cold", "burnt") })}}
+			ProblemOf: func(err error) *rpc.Problem { return rpc.ProblemOf(err, "cold", "burnt") }}}
 }
 
 // TestAComponentIsTheSameHereAndElsewhere calls it in its own unit and from another one, over each binding,

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/resilient"
-	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit"
 )
 
@@ -21,10 +20,10 @@ const (
 
 // Guards returns the guards of a unit's calls for a value of kit.KnobResilience. With any value they count
 // calls. repeatable reports whether a failed call of a method may be retried; nil: all may.
-func Guards(value string, faults rpc.Faults, repeatable func(method string) bool) *resilient.Guards {
+func Guards(value string, repeatable func(method string) bool) *resilient.Guards {
 	settings := guardSettings(value)
 	settings.Repeatable = repeatable
-	return resilient.New(settings, faults)
+	return resilient.New(settings)
 }
 
 // guardSettings returns the settings for a value of kit.KnobResilience.

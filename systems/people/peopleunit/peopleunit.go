@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/cleave-lab/cleave/backing/wide"
-	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/people"
@@ -117,7 +116,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}}
 	var err error
 	u.Unit, err = hosting.NewUnit(name, name, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
-		Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(people.ProblemOf)}, repeatable)
+		Connections: design.Pool, MaxMessage: maxMessage, ProblemOf: people.ProblemOf}, repeatable)
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ func Open(ctx context.Context, design *rehearsal.Design, name string, place Plac
 		stores: map[string]*embeddedStore{}, burner: newBurner(), sleeper: &sleeper{},
 		pause: min(place.Pause, maxPause),
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Calls: hosting.Calls{Binding: design.Binding,
-			Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(problemOf)}}}
+			Connections: design.Pool, MaxMessage: maxMessage, ProblemOf: problemOf}}}
 	u.LogErrors()
 	if err := u.join(ctx, place); err != nil {
 		return nil, errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())

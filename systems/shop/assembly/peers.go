@@ -31,7 +31,7 @@ const (
 // Calls returns the settings of calls over a binding.
 func Calls(binding architecture.Binding) hosting.Calls {
 	return hosting.Calls{Binding: string(binding.OverTCP()), Connections: callsAtOnce, MaxMessage: maxMessage,
-		Faults: rpc.Problems(shop.ProblemOf)}
+		ProblemOf: shop.ProblemOf}
 }
 
 // callees holds the clients of the units that this one calls, by their kind.

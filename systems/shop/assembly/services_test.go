@@ -271,9 +271,9 @@ func (s shopOf) call(t *testing.T) func(component string) grpc.ClientConnInterfa
 // serve offers what a unit hosts to the other units.
 func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Hosted) {
 	t.Helper()
-	server, err := assembly.Calls(s.design.Binding).NewServer(rpc.LogErrors(func(err error) {
+	server, err := assembly.Calls(s.design.Binding).NewServer(rpc.Serving{LogError: func(err error) {
 		t.Logf("in unit %s: %v", unit.Name, err)
-	}))
+	}})
 	testset.Must(t, err)
 	for _, offer := range hosted.Offers {
 		offer(server)

@@ -36,7 +36,7 @@ func serveQuotes(job callJob, count *atomic.Int64) (catalog shop.Catalog, stop f
 	if calls.Security, err = protection(job.Security); err != nil {
 		return nil, nil, err
 	}
-	server, err := calls.NewServer()
+	server, err := calls.NewServer(rpc.Serving{})
 	if err != nil {
 		return nil, nil, err
 	}

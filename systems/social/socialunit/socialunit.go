@@ -23,7 +23,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/cache"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/event"
-	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/front"
@@ -149,7 +148,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{}, stores: map[string]document.Store{}}
 	// The name is also the role: all replicas of a unit have the same identity.
 	u.Unit, err = hosting.NewUnit(name, name, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
-		Connections: connections, MaxMessage: maxMessage, Faults: rpc.Problems(social.ProblemOf)}, repeatable)
+		Connections: connections, MaxMessage: maxMessage, ProblemOf: social.ProblemOf}, repeatable)
 	if err != nil {
 		return nil, err
 	}
