@@ -32,63 +32,39 @@ type ServiceSpec struct {
 type Holdings struct{ Tables, Queues []string }
 
 // Backing provides backing services of one kind.
-type Backing interface {
-	Kind() string
-	// Preflight returns an error if this host lacks a part for the kind, with the command that installs it.
-	Preflight() error
+type Backing struct {
+	Kind string
+	// Preflight returns an error if this host lacks a part for the kind, with the command that installs it; nil:
+	// nothing can be missing.
+	Preflight func() error
 	// Fresh returns an empty service for one trial. It starts no server: the deployer does.
 	// It is called concurrently for the services of a trial. dir is a private, existing
 	// directory that exists as long as the experiment.
-	Fresh(ctx context.Context, spec ServiceSpec, dir string) (Service, error)
-}
-
-// PermanentBacking is a Backing whose services cannot be killed and restarted.
-type PermanentBacking interface {
-	Backing
-	// Permanent returns the reason, and what can be killed instead.
-	Permanent() string
-}
-
-// EmbeddedBacking is a Backing whose services run inside of the units that use them,
-// without a server.
-type EmbeddedBacking interface {
-	Backing
-	Embedded()
-}
-
-// FileBacking is an EmbeddedBacking whose services are folders; see FileService.
-type FileBacking interface {
-	EmbeddedBacking
-	Files()
+	Fresh func(ctx context.Context, spec ServiceSpec, dir string) (Service, error)
+	// Permanent says why the services cannot be killed and restarted, and what can be killed instead; empty:
+	// they can.
+	Permanent string
+	// Embedded services run inside of the units that use them, without a server. Files: they are folders.
+	Embedded, Files bool
 }
 
 // Service is one backing service during one trial.
-type Service interface {
-	// Server returns the server's unit, which has the name of the service; ok is false if
-	// the service is embedded, or provided by a server that runs already.
-	Server() (unit UnitSpec, ok bool)
+type Service struct {
+	// Server is the server's unit, which has the name of the service; nil: the service is embedded, or provided
+	// by a server that runs already.
+	Server *UnitSpec
 	// Address returns the service's URL with credentials, for a server that is reached at
 	// host:port. Units get it in their environment, never as an argument; it must not be
 	// stored.
-	Address(at string) string
+	Address func(at string) string
 	// About returns the program and version of the service, once the server is ready:
 	// "MariaDB 10.11.14", or "SecantusDB 0.5.3, a stand-in for MongoDB".
-	About() string
-	// Release frees the service at the end of the trial; it must not be used afterwards.
-	Release() error
-}
-
-// EmbeddedService is a Service that runs inside of the units that use it.
-type EmbeddedService interface {
-	Service
-	Embedded()
-}
-
-// FileService is an EmbeddedService that stores its data in a folder, which its clients need.
-type FileService interface {
-	EmbeddedService
-	// Folder returns the path of the folder on the conductor's host.
-	Folder() string
+	About func() string
+	// Release frees the service at the end of the trial; it must not be used afterwards. nil: there is nothing
+	// to free.
+	Release func() error
+	// Folder is the folder of the conductor's host with the data of a service of Files, which its clients need.
+	Folder string
 }
 
 // ServiceVariable returns the name of the environment variable with the address of a

@@ -112,8 +112,7 @@ func MissingParts(lacks []Lack) []MissingPart {
 	var parts []MissingPart
 	for _, lack := range lacks {
 		part := MissingPart{What: strings.ReplaceAll(lack.Err.Error(), "\n", "; ")}
-		var missing *MissingError
-		if errors.As(lack.Err, &missing) {
+		if missing, is := errors.AsType[*MissingError](lack.Err); is {
 			part.What, part.Install = missing.What, missing.Install
 		}
 		i := slices.IndexFunc(parts, func(p MissingPart) bool {

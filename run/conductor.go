@@ -393,12 +393,11 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		return setting{}, err
 	}
 	for i, spec := range layout.Services {
-		_, permanent := e.Backings[spec.Kind].(lab.PermanentBacking)
-		_, embedded := e.Backings[spec.Kind].(lab.EmbeddedBacking)
-		_, files := e.Backings[spec.Kind].(lab.FileBacking)
+		backing := e.Backings[spec.Kind]
 		// A backing that cannot be killed is embedded in the units, or a server that the user runs. Only the
 		// latter has a loopback address that units in other networks cannot reach.
-		layout.Services[i].Loopback, layout.Services[i].Files = permanent && !embedded, files
+		layout.Services[i].Loopback = backing.Permanent != "" && !backing.Embedded
+		layout.Services[i].Files = backing.Files
 	}
 	if planned.Profiled {
 		if e.Profiler == nil {

@@ -17,13 +17,6 @@ func (d diskDeployer) Can() lab.Capabilities {
 	return can
 }
 
-// folder is an embedded service with its files in a folder.
-type folder struct{ lab.Service }
-
-func (folder) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
-func (folder) Embedded()                            {}
-func (folder) Folder() string                       { return "/trial/database" }
-
 // TestServicesOnAReplicatedDisk checks that the volume of a server, or the folder of an embedded service, is
 // on the replicated disk if the service asks for it.
 func TestServicesOnAReplicatedDisk(t *testing.T) {
@@ -31,11 +24,12 @@ func TestServicesOnAReplicatedDisk(t *testing.T) {
 	for _, replicated := range []bool{true, false} {
 		s.spec.Replicated = replicated
 		layout := lab.Layout{Services: []lab.ServiceSpec{s.spec}}
-		served, err := Services{"database": service{s}}.Introduce(layout)
+		served, err := Services{"database": s.service()}.Introduce(layout)
 		if err != nil || served.Units[0].Replicated != replicated || len(served.Replicated) > 0 {
 			t.Errorf("a server: %+v (%v)", served, err)
 		}
-		within, err := Services{"database": folder{service{s}}}.Introduce(layout)
+		folder := lab.Service{Folder: "/trial/database", Address: s.service().Address}
+		within, err := Services{"database": folder}.Introduce(layout)
 		if err != nil || slices.Contains(within.Replicated, "/trial/database") != replicated {
 			t.Errorf("a folder: %v (%v), want it listed: %v", within.Replicated, err, replicated)
 		}

@@ -41,9 +41,8 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 	}
 	for _, spec := range layout.Services {
 		named := func(f lab.Fault) bool { return f.Target == spec.Name }
-		permanent, isPermanent := c.Backings[spec.Kind].(lab.PermanentBacking)
-		if isPermanent && slices.ContainsFunc(faults, named) {
-			problems = append(problems, fmt.Errorf("fault of %q: %s", spec.Name, permanent.Permanent()))
+		if permanent := c.Backings[spec.Kind].Permanent; permanent != "" && slices.ContainsFunc(faults, named) {
+			problems = append(problems, fmt.Errorf("fault of %q: %s", spec.Name, permanent))
 		}
 		if spec.Replicated && slices.ContainsFunc(faults,
 			func(f lab.Fault) bool { return named(f) && f.Kind == lab.FaultFill }) {

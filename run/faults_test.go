@@ -173,11 +173,6 @@ func TestFaultsThatSpoilATrial(t *testing.T) {
 	}
 }
 
-// embedded is a backing without processes.
-type embedded struct{ lab.Backing }
-
-func (embedded) Permanent() string { return "it is part of the units" }
-
 // unable is a deployer that cannot kill.
 type unable struct{ *faultyShop }
 
@@ -192,7 +187,9 @@ func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 	}{
 		"no such target": {func(s *faultyShop, _ *Conductor) { s.refused = errors.New("there is no cellar") },
 			"a at s1: there is no cellar"},
-		"embedded": {func(_ *faultyShop, c *Conductor) { c.Backings["mariadb"] = embedded{c.Backings["mariadb"]} },
+		"embedded": {func(_ *faultyShop, c *Conductor) {
+			c.Backings["mariadb"] = lab.Backing{Permanent: "it is part of the units"}
+		},
 			`fault of "database": it is part of the units`},
 		"not here": {func(s *faultyShop, c *Conductor) { c.Deployers["process"] = unable{s} },
 			`fault kill of "one": the deployment process cannot do it; it can: [pause]`},

@@ -37,11 +37,11 @@ func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part
 		}
 	}
 	for _, spec := range layout.Services {
-		part := lab.Part{Name: spec.Name, Service: spec.Kind}
-		if server, has := s[spec.Name].Server(); has {
+		server := s[spec.Name].Server
+		part := lab.Part{Name: spec.Name, Service: spec.Kind, Embedded: server == nil && !spec.Loopback}
+		if server != nil {
 			part.Units, part.Node = 1, deployment.NodeOf(server.Name)
 		}
-		_, part.Embedded = s[spec.Name].(lab.EmbeddedService)
 		all = append(all, part)
 	}
 	return all

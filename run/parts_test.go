@@ -7,11 +7,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// server is a service with a server.
-type server struct{ lab.Service }
-
-func (server) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{Name: "database-server"}, true }
-
 // placed is a deployment that implements only NodeOf.
 type placed struct {
 	lab.Deployment
@@ -32,7 +27,7 @@ func TestPartsOfALayout(t *testing.T) {
 				Uses: []lab.Use{{To: "balancer", How: "requests"}}}},
 		},
 	}
-	got := Services{"database": server{}, "documents": folder{}}.parts(layout,
+	got := Services{"database": {Server: &lab.UnitSpec{Name: "database-server"}}, "documents": {}}.parts(layout,
 		placed{nodes: map[string]string{"shop-1": "front", "shop-2": "back", "database-server": "front"}})
 	withTraffic(got, []lab.Traffic{
 		{From: "shop", To: "database", What: "statements", PerOperation: 2},

@@ -55,11 +55,11 @@ func openService(
 ) (lab.Service, error) {
 	backing, err := backingNamed(backings, spec)
 	if err != nil {
-		return nil, err
+		return lab.Service{}, err
 	}
 	dir := filepath.Join(scratch, "services", spec.Name+"-"+spec.Kind)
 	if err := makeFolder(dir); err != nil {
-		return nil, fmt.Errorf("make the service's directory: %w", err)
+		return lab.Service{}, fmt.Errorf("make the service's directory: %w", err)
 	}
 	return backing.Fresh(ctx, spec, dir)
 }
@@ -67,7 +67,7 @@ func openService(
 func backingNamed(backings map[string]lab.Backing, spec lab.ServiceSpec) (lab.Backing, error) {
 	backing, known := backings[spec.Kind]
 	if !known {
-		return nil, fmt.Errorf("there is no backing %q; there are %v", spec.Kind,
+		return backing, fmt.Errorf("there is no backing %q; there are %v", spec.Kind,
 			slices.Sorted(maps.Keys(backings)))
 	}
 	return backing, nil
@@ -78,7 +78,7 @@ func (c *Conductor) preflightServices(layout lab.Layout) error {
 	var problems []error
 	for _, spec := range layout.Services {
 		backing, err := backingNamed(c.Backings, spec)
-		if err == nil {
+		if err == nil && backing.Preflight != nil {
 			err = backing.Preflight()
 		}
 		problems = append(problems, err)
@@ -89,7 +89,11 @@ func (c *Conductor) preflightServices(layout lab.Layout) error {
 // Release releases all services at the same time.
 func (s Services) Release() error {
 	return forAll(slices.Sorted(maps.Keys(s)), func(name string) error {
-		if err := s[name].Release(); err != nil {
+		release := s[name].Release
+		if release == nil {
+			return nil
+		}
+		if err := release(); err != nil {
 			return fmt.Errorf("release the backing service %s: %w", name, err)
 		}
 		return nil
@@ -106,16 +110,17 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	for _, spec := range layout.Services {
 		service := s[spec.Name]
 		at := ""
-		if server, has := service.Server(); has {
+		if service.Server != nil {
+			server := *service.Server
 			server.Node, server.Limits, server.Replicated = spec.Node, spec.Limits, spec.Replicated
 			servers, inputs.peers = append(servers, server), append(inputs.peers, server.Name)
 			at = lab.AddressOf(server.Name)
 		}
 		inputs.environment = append(inputs.environment, lab.ServiceVariable(spec.Name)+"="+service.Address(at))
-		if files, is := service.(lab.FileService); is {
-			inputs.folders = append(inputs.folders, files.Folder())
+		if service.Folder != "" {
+			inputs.folders = append(inputs.folders, service.Folder)
 			if spec.Replicated {
-				layout.Replicated = append(layout.Replicated, files.Folder())
+				layout.Replicated = append(layout.Replicated, service.Folder)
 			}
 		}
 	}
@@ -152,8 +157,8 @@ func (s Services) Addresses(deployment lab.Deployment) (map[string]string, error
 	all := make(map[string]string, len(s))
 	for name, service := range s {
 		at := ""
-		if server, has := service.Server(); has {
-			endpoint, err := deployment.Endpoint(server.Name)
+		if service.Server != nil {
+			endpoint, err := deployment.Endpoint(service.Server.Name)
 			if err != nil {
 				return nil, err
 			}

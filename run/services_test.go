@@ -51,35 +51,34 @@ func (s *shop) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.D
 	return s.rooms.Deploy(ctx, layout, dir)
 }
 
-func (s *shop) Kind() string { return "mariadb" }
 func (s *shop) Close() error { s.log = append(s.log, "close"); return nil }
 
-// backingOf is the shop as a backing. It is a type of its own since deployers have a Preflight, too.
-type backingOf struct{ *shop }
-
-func (b backingOf) Preflight() error { return b.missing }
-func (b backingOf) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service, error) {
-	b.log = append(b.log, "fresh")
-	return service(b), b.broken
+// backing returns the backing of the shop's database.
+func (s *shop) backing() lab.Backing {
+	return lab.Backing{Kind: "mariadb", Preflight: func() error { return s.missing },
+		Fresh: func(context.Context, lab.ServiceSpec, string) (lab.Service, error) {
+			s.log = append(s.log, "fresh")
+			return s.service(), s.broken
+		}}
 }
 
-// service is the shop as its database.
-type service struct{ *shop }
-
-func (s service) Address(at string) string { return "mariadb://u:secret@" + at + "/shop" }
-func (s service) About() string            { return "MariaDB 10.11" }
-func (s service) Server() (lab.UnitSpec, bool) {
+// service returns the shop's database.
+func (s *shop) service() lab.Service {
 	runs := lab.Runnable{Foreign: true, Server: &lab.Server{Kind: "mariadb"}}
-	return lab.UnitSpec{Name: "database", Role: "database", Runnable: runs}, true
+	return lab.Service{
+		Server:  &lab.UnitSpec{Name: "database", Role: "database", Runnable: runs},
+		Address: func(at string) string { return "mariadb://u:secret@" + at + "/shop" },
+		About:   func() string { return "MariaDB 10.11" },
+		Release: func() error { s.log = append(s.log, "release"); return s.stuck },
+	}
 }
-func (s service) Release() error { s.log = append(s.log, "release"); return s.stuck }
 
 // newShop returns a shop with a conductor that plays it, deploys with it and takes its database from it.
 func newShop(t *testing.T) (*shop, *Conductor) {
 	s := &shop{spec: lab.ServiceSpec{Name: "database", Kind: "mariadb"}}
 	c := s.rooms.conductor(t)
 	c.System, c.Deployers = s, map[string]lab.Deployer{"process": s}
-	c.Backings = map[string]lab.Backing{"mariadb": backingOf{s}}
+	c.Backings = map[string]lab.Backing{"mariadb": s.backing()}
 	return s, &c
 }
 
@@ -117,7 +116,7 @@ func TestUnitsReachTheServers(t *testing.T) {
 	layout := lab.Layout{Services: []lab.ServiceSpec{s.spec}, Units: []lab.UnitSpec{
 		{Name: "one", Networking: lab.Networking{Peers: []string{"two"}}},
 		{Name: "theirs", Runnable: lab.Runnable{Foreign: true}}}}
-	known, err := Services{"database": service{s}}.Introduce(layout)
+	known, err := Services{"database": s.service()}.Introduce(layout)
 	testset.Must(t, err)
 	if !slices.Equal(known.Units[0].Peers, []string{"two", "database"}) || len(known.Units[1].Peers) > 0 ||
 		known.Units[2].Name != "database" {
@@ -127,7 +126,7 @@ func TestUnitsReachTheServers(t *testing.T) {
 		t.Errorf("the server is on node %q with %s, want those of its service", server.Node, server.Limits)
 	}
 	layout.Units[0].Name = "database"
-	if _, err := (Services{"database": service{s}}).Introduce(layout); err == nil ||
+	if _, err := (Services{"database": s.service()}).Introduce(layout); err == nil ||
 		!strings.Contains(err.Error(), "database is the name of a unit and of a backing service") {
 		t.Errorf("a unit of the server's name: %v", err)
 	}
@@ -183,29 +182,13 @@ func (b *barrier) wait(ctx context.Context) error {
 	}
 }
 
-// pair is a backing whose two services start and end only at the same time.
-type pair struct {
-	lab.Backing
-	start, end *barrier
-}
-
-func (p pair) Fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Service, error) {
-	return half{p: p, ctx: ctx}, p.start.wait(ctx)
-}
-
-// half is one of the two services of a pair.
-type half struct {
-	lab.Service
-	p   pair
-	ctx context.Context
-}
-
-func (h half) Release() error { return h.p.end.wait(h.ctx) }
-
 func TestServicesStartAndEndAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	both := pair{start: &barrier{all: make(chan struct{})}, end: &barrier{all: make(chan struct{})}}
+	start, end := &barrier{all: make(chan struct{})}, &barrier{all: make(chan struct{})}
+	both := lab.Backing{Fresh: func(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Service, error) {
+		return lab.Service{Release: func() error { return end.wait(ctx) }}, start.wait(ctx)
+	}}
 	opened, err := OpenServices(ctx, map[string]lab.Backing{"mariadb": both},
 		lab.Layout{Services: []lab.ServiceSpec{{Name: "one", Kind: "mariadb"}, {Name: "two", Kind: "mariadb"}}},
 		t.TempDir())

@@ -25,8 +25,8 @@ func (s Services) staticCost(at setting, played Played) *lab.StaticCost {
 	units := slices.DeleteFunc(slices.Clone(layout.Units),
 		func(u lab.UnitSpec) bool { return u.Role == lab.RoleGenerator || u.Standby || u.Finishes })
 	for _, spec := range layout.Services {
-		if server, has := s[spec.Name].Server(); has {
-			units = append(units, server)
+		if server := s[spec.Name].Server; server != nil {
+			units = append(units, *server)
 		}
 	}
 	c.Units = len(units)

@@ -27,7 +27,7 @@ func layoutToCount() lab.Layout {
 }
 
 func TestStaticCost(t *testing.T) {
-	services := Services{"database": server{}, "documents": folder{}}
+	services := Services{"database": {Server: &lab.UnitSpec{Name: "database-server"}}, "documents": {}}
 	played := Played{
 		Used: lab.Metered{Processes: []lab.ProcessUsage{{Unit: "balancer", Name: "master", Processes: 1},
 			{Unit: "balancer", Name: "worker", Processes: 2}, {Unit: "generator", Processes: 9}}},
@@ -74,7 +74,7 @@ func TestStaticCostOfUserImages(t *testing.T) {
 func TestUnknownStaticCostHasAReason(t *testing.T) {
 	layout := layoutToCount()
 	layout.Code, layout.Services[1].Holds = nil, nil
-	services := Services{"database": server{}, "documents": folder{}}
+	services := Services{"database": {Server: &lab.UnitSpec{Name: "database-server"}}, "documents": {}}
 	for name, test := range map[string]struct {
 		external *lab.ExternalSystem
 		lines    int

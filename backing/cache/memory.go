@@ -98,54 +98,16 @@ func (m *memory) remove(_ context.Context, keys []string) error {
 
 func (m *memory) close() error { return nil }
 
-// Embedded is the backing service of caches inside of units. Each unit has its own cache
+// Embedded returns the backing of caches inside of units. Each unit has its own cache
 // and does not see changes by other units. So it is only for data that a single unit reads
 // and changes.
-type Embedded struct{}
-
-var (
-	_ lab.PermanentBacking = Embedded{}
-	_ lab.EmbeddedBacking  = Embedded{}
-)
-
-// Kind implements lab.Backing.
-func (Embedded) Kind() string { return Memory }
-
-// Preflight implements lab.Backing. Nothing can be missing: the cache is part of the program.
-func (Embedded) Preflight() error { return nil }
-
-// Embedded implements lab.EmbeddedBacking.
-func (Embedded) Embedded() {}
-
-// Permanent implements lab.PermanentBacking.
-func (Embedded) Permanent() string {
-	return "the cache is part of the units that use it and has no process of its own: kill these units, or " +
-		"choose redis or memcached"
+func Embedded() lab.Backing {
+	service := lab.Service{
+		Address: func(string) string { return fmt.Sprintf("%s://?bytes=%d", Memory, memoryBytes) },
+		About:   func() string { return fmt.Sprintf("a cache of %d MiB in each unit, embedded", memoryBytes>>20) },
+	}
+	return lab.Backing{Kind: Memory, Embedded: true,
+		Fresh: func(context.Context, lab.ServiceSpec, string) (lab.Service, error) { return service, nil },
+		Permanent: "the cache is part of the units that use it and has no process of its own: kill these " +
+			"units, or choose redis or memcached"}
 }
-
-// Fresh implements lab.Backing.
-func (Embedded) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service, error) {
-	return embedded{}, nil
-}
-
-var _ lab.EmbeddedService = embedded{}
-
-// embedded is the service of a trial: a cache in each unit.
-type embedded struct{}
-
-// Address implements lab.Service.
-func (embedded) Address(string) string { return fmt.Sprintf("%s://?bytes=%d", Memory, memoryBytes) }
-
-// About implements lab.Service.
-func (embedded) About() string {
-	return fmt.Sprintf("a cache of %d MiB in each unit, embedded", memoryBytes>>20)
-}
-
-// Server implements lab.Service: there is none.
-func (embedded) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
-
-// Embedded implements lab.EmbeddedService.
-func (embedded) Embedded() {}
-
-// Release implements lab.Service. The caches end with the units.
-func (embedded) Release() error { return nil }

@@ -24,15 +24,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Backing is one server of the user.
+// Backing is one server of the user, as the backing of one kind that it provides.
 type Backing struct {
-	kind    string // its name in studies
+	lab.Backing
 	server  product
 	address *url.URL
 	trials  *atomic.Int64 // the number of trials so far, for their names
 }
-
-var _ lab.PermanentBacking = Backing{}
 
 // FromEnvironment returns the servers that the variables CLEAVE_USE_MARIADB,
 // CLEAVE_USE_POSTGRES, CLEAVE_USE_MONGO and CLEAVE_USE_RABBITMQ name, by the kinds of
@@ -51,34 +49,28 @@ func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, er
 		}
 		trials := new(atomic.Int64) // shared by all kinds, so that names of trials differ
 		for _, kind := range server.kinds {
-			found[kind] = Backing{kind: kind, server: server, address: address, trials: trials}
+			b := Backing{server: server, address: address, trials: trials}
+			b.Backing = lab.Backing{Kind: kind, Preflight: b.preflight, Fresh: b.fresh,
+				Permanent: fmt.Sprintf("the %s server is the user's own, which cleave neither starts nor ends: leave %s "+
+					"out to have a private one killed", server.name, server.variable())}
+			found[kind] = b
 		}
 	}
 	return found, errors.Join(problems...)
 }
 
-// Kind implements lab.Backing.
-func (b Backing) Kind() string { return b.kind }
-
 // Variable returns the name of the variable that names the server.
 func (b Backing) Variable() string { return b.server.variable() }
 
-// Preflight implements lab.Backing. It only checks that the server accepts connections. A
-// wrong password is found by Fresh.
-func (b Backing) Preflight() error {
+// preflight only checks that the server accepts connections. A
+// wrong password is found by fresh.
+func (b Backing) preflight() error {
 	connection, err := net.DialTimeout("tcp", b.address.Host, answersWithin)
 	if err != nil {
 		return fmt.Errorf("no %s server answers at %s (%w): start it, or leave %s out to have a private one",
 			b.server.name, b.address.Host, err, b.Variable())
 	}
 	return connection.Close()
-}
-
-// Permanent implements lab.PermanentBacking.
-func (b Backing) Permanent() string {
-	return fmt.Sprintf("the %s server is the user's own, which cleave neither starts nor ends: leave %s out "+
-		"to have a private one killed",
-		b.server.name, b.Variable())
 }
 
 // Look asks the server for its version, and returns a description: "postgres 15.8 at 127.0.0.1:5432".
@@ -90,23 +82,43 @@ func (b Backing) Look(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s %s at %s", b.server.name, version, b.address.Host), nil
 }
 
-// Fresh implements lab.Backing.
-func (b Backing) Fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Service, error) {
+// fresh returns the part of the server that belongs to a trial: all names there begin with its prefix. There
+// is nothing to start: the server runs already.
+func (b Backing) fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Service, error) {
 	about, err := b.Look(ctx)
 	if err != nil {
-		return nil, err
+		return lab.Service{}, err
 	}
 	if _, _, err := b.clean(ctx); err != nil {
-		return nil, err
+		return lab.Service{}, err
 	}
 	owner, err := owner()
 	if err != nil {
-		return nil, err
+		return lab.Service{}, err
 	}
-	return service{
-		backing: b, prefix: owner + strconv.FormatInt(b.trials.Add(1), 10) + "_",
-		about: about + ", run by the user: not metered, not fresh",
+	prefix := owner + strconv.FormatInt(b.trials.Add(1), 10) + "_"
+	return lab.Service{
+		Address: func(string) string { return b.addressOf(prefix) },
+		About:   func() string { return about + ", run by the user: not metered, not fresh" },
+		Release: func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
+			defer cancel()
+			return b.remove(ctx, func(name string) bool { return strings.HasPrefix(name, prefix) })
+		},
 	}, nil
+}
+
+// addressOf returns the address of the server with the prefix of a trial's names.
+func (b Backing) addressOf(prefix string) string {
+	u := *b.address
+	if b.server.name == rabbitmq { // its path is a virtual host
+		query := u.Query()
+		query.Set("prefix", prefix)
+		u.RawQuery = query.Encode()
+	} else {
+		u.Path = "/" + prefix
+	}
+	return u.String()
 }
 
 // Clean removes the leftovers of dead processes on servers and returns their names. unclear
@@ -163,39 +175,6 @@ func (b Backing) clean(ctx context.Context) (removed, unclear []string, err erro
 			b.address.Host, err)
 	}
 	return removed, unclear, err
-}
-
-// service is the part of a server that belongs to a trial: all names there begin with its prefix.
-type service struct {
-	backing Backing
-	prefix  string
-	about   string
-}
-
-// Address implements lab.Service: the address contains the prefix of the trial's names.
-func (s service) Address(string) string {
-	u := *s.backing.address
-	if s.backing.server.name == rabbitmq { // its path is a virtual host
-		query := u.Query()
-		query.Set("prefix", s.prefix)
-		u.RawQuery = query.Encode()
-		return u.String()
-	}
-	u.Path = "/" + s.prefix
-	return u.String()
-}
-
-// About implements lab.Service.
-func (s service) About() string { return s.about }
-
-// Server implements lab.Service. There is nothing to start: the server runs already.
-func (s service) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
-
-// Release implements lab.Service.
-func (s service) Release() error {
-	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
-	defer cancel()
-	return s.backing.remove(ctx, func(name string) bool { return strings.HasPrefix(name, s.prefix) })
 }
 
 // owner returns the beginning of all names that belong to this process.

@@ -108,7 +108,7 @@ func queues() content {
 		if i := strings.LastIndexByte(name, '_'); i > 0 { // the name begins with the prefix of a trial
 			address, name = address+"?prefix="+name[:i+1], name[i+1:]
 		}
-		client, err := broker.Open(broker.Config{Driver: broker.RabbitMQ, URL: address, Classic: true})
+		client, err := broker.Open(broker.Config{URL: address, Classic: true})
 		if err != nil {
 			return err
 		}
@@ -244,8 +244,7 @@ func TestAddressesOfTrials(t *testing.T) {
 	} {
 		found, err := FromEnvironment(func(name string) (string, bool) { return c.text, name == c.variable })
 		testset.Must(t, err)
-		if got := (service{backing: found[c.kind], prefix: "cleave_1_"}).Address(""); got != c.want ||
-			found[c.kind].Kind() != c.kind {
+		if got := found[c.kind].addressOf("cleave_1_"); got != c.want || found[c.kind].Kind != c.kind {
 			t.Errorf("%s: address %s, want %s", c.text, got, c.want)
 		}
 	}
@@ -262,7 +261,7 @@ func TestWrongCredentials(t *testing.T) {
 			b.address = &address
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			_, err := b.Fresh(ctx, lab.ServiceSpec{}, "")
+			_, err := b.fresh(ctx, lab.ServiceSpec{}, "")
 			if err == nil || !strings.Contains(err.Error(),
 				fmt.Sprintf("use the %s server at %s: ", kind, address.Host)) || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v", err)

@@ -16,35 +16,33 @@ const RabbitMQClassic = "rabbitmq-classic"
 // default.
 const CommitLogSync, periodic = "commitlog_sync", "periodic"
 
-// Backing provides a new server for every trial. So a trial sees nothing of earlier ones;
-// all servers start within seconds.
-type Backing struct {
-	name    string // in studies
-	kind    Kind
-	scratch string
-}
-
-// Backings returns the backings that studies can name. scratch is the directory with the
-// directories of trials.
-func Backings(scratch string) []Backing {
-	all := []Backing{{RabbitMQClassic, RabbitMQ, scratch}}
+// Backings returns the backings that studies can name. They provide a new server for every trial, which sees
+// nothing of earlier ones; all servers start within seconds. scratch is the directory with the directories of
+// trials.
+func Backings(scratch string) []lab.Backing {
+	all := []lab.Backing{backing(RabbitMQClassic, RabbitMQ, scratch)}
 	for _, kind := range Kinds() {
-		all = append(all, Backing{string(kind), kind, scratch})
+		all = append(all, backing(string(kind), kind, scratch))
 	}
 	return all
 }
 
-// Kind implements lab.Backing.
-func (b Backing) Kind() string { return b.name }
+// backing returns the backing with a name in studies.
+func backing(name string, kind Kind, scratch string) lab.Backing {
+	return lab.Backing{Kind: name, Preflight: func() error { return preflight(kind, scratch) },
+		Fresh: func(_ context.Context, spec lab.ServiceSpec, _ string) (lab.Service, error) {
+			return fresh(kind, spec)
+		}}
+}
 
-// Preflight implements lab.Backing.
-func (b Backing) Preflight() error {
-	if i := strings.IndexFunc(b.scratch, func(r rune) bool { return !isPlain(r) }); i >= 0 {
+// preflight returns an error if a kind of server cannot run on this host.
+func preflight(kind Kind, scratch string) error {
+	if i := strings.IndexFunc(scratch, func(r rune) bool { return !isPlain(r) }); i >= 0 {
 		return fmt.Errorf("the private files of %s would be in %q, and not every character of that path is safe "+
 			"in scripts and configuration files of servers: set TMPDIR to a folder whose path has only ASCII "+
-			"letters, digits and _-.,+@/", b.kind, b.scratch)
+			"letters, digits and _-.,+@/", kind, scratch)
 	}
-	_, err := New(b.kind, Settings{})
+	_, err := New(kind, Settings{})
 	return err
 }
 
@@ -55,37 +53,22 @@ func isPlain(r rune) bool {
 		strings.ContainsRune("_-.,+@/", r)
 }
 
-// Fresh implements lab.Backing.
-func (b Backing) Fresh(_ context.Context, spec lab.ServiceSpec, _ string) (lab.Service, error) {
+// fresh returns a new server. Its address has no name of a database: clients add it. It ends with its
+// deployment.
+func fresh(kind Kind, spec lab.ServiceSpec) (lab.Service, error) {
 	sync := spec.Options[CommitLogSync]
-	if b.kind != Cassandra && sync != "" {
-		return nil, fmt.Errorf("option %s of %s is %q: %s has no such option", CommitLogSync, spec.Name, sync,
-			b.kind)
+	if kind != Cassandra && sync != "" {
+		return lab.Service{}, fmt.Errorf("option %s of %s is %q: %s has no such option", CommitLogSync, spec.Name,
+			sync, kind)
 	}
 	if sync != "" && sync != "batch" && sync != periodic {
-		return nil, fmt.Errorf("option %s of %s is %q: use batch or periodic", CommitLogSync, spec.Name, sync)
+		return lab.Service{}, fmt.Errorf("option %s of %s is %q: use batch or periodic", CommitLogSync, spec.Name,
+			sync)
 	}
-	server, err := New(b.kind, Settings{Periodic: sync == periodic})
+	server, err := New(kind, Settings{Periodic: sync == periodic})
 	if err != nil {
-		return nil, err
+		return lab.Service{}, err
 	}
-	return service{server, spec.Name}, nil
+	unit := server.Unit(spec.Name)
+	return lab.Service{Server: &unit, Address: server.URL, About: server.About}, nil
 }
-
-// service is a server during one trial.
-type service struct {
-	server *Server
-	name   string
-}
-
-// Server implements lab.Service.
-func (s service) Server() (lab.UnitSpec, bool) { return s.server.Unit(s.name), true }
-
-// Address implements lab.Service. The address has no name of a database: clients add it.
-func (s service) Address(at string) string { return s.server.URL(at) }
-
-// About implements lab.Service.
-func (s service) About() string { return s.server.About() }
-
-// Release implements lab.Service: the server ends with its deployment.
-func (s service) Release() error { return nil }

@@ -15,22 +15,21 @@ import (
 // wherever that is deployed.
 func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 	for _, b := range Backings(t.TempDir()) {
-		t.Run(b.Kind(), func(t *testing.T) {
-			var missing *MissingError
-			if err := b.Preflight(); errors.As(err, &missing) {
+		t.Run(b.Kind, func(t *testing.T) {
+			err := b.Preflight()
+			if _, missing := errors.AsType[*lab.MissingError](err); missing {
 				t.Skip(err)
-			} else if err != nil {
-				t.Fatal(err)
 			}
+			testset.Must(t, err)
 			var passwords []string
 			for range 2 {
-				fresh, err := b.Fresh(t.Context(), lab.ServiceSpec{Name: "part", Kind: b.Kind()}, "")
+				fresh, err := b.Fresh(t.Context(), lab.ServiceSpec{Name: "part", Kind: b.Kind}, "")
 				testset.Must(t, err)
-				unit, has := fresh.Server()
-				if !has || unit.Name != "part" || unit.Role != "part" || unit.Server.Kind != string(b.kind) {
+				unit := fresh.Server
+				if unit.Name != "part" || unit.Role != "part" || !strings.HasPrefix(b.Kind, unit.Server.Kind) {
 					t.Fatalf("unit %+v", unit)
 				}
-				password := fresh.(service).server.password
+				_, password, _ := strings.Cut(strings.Split(fresh.Address("h:1"), "@")[0], "cleave:")
 				if slices.ContainsFunc(slices.Concat(unit.Args, unit.Env),
 					func(text string) bool { return strings.Contains(text, password) }) {
 					t.Errorf("the password is in %q or %q", unit.Args, unit.Env)
@@ -52,8 +51,7 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 
 // TestOnlyCassandraSyncsAsAsked checks that other servers refuse Cassandra's option: they would ignore it.
 func TestOnlyCassandraSyncsAsAsked(t *testing.T) {
-	_, err := Backing{"redis", Redis, ""}.Fresh(t.Context(),
-		lab.ServiceSpec{Name: "store", Options: map[string]string{CommitLogSync: periodic}}, "")
+	_, err := fresh(Redis, lab.ServiceSpec{Name: "store", Options: map[string]string{CommitLogSync: periodic}})
 	if err == nil || err.Error() != `option commitlog_sync of store is "periodic": redis has no such option` {
 		t.Errorf("error = %v", err)
 	}
@@ -64,10 +62,9 @@ func TestOnlyCassandraSyncsAsAsked(t *testing.T) {
 func TestCassandraSyncsAsAsked(t *testing.T) {
 	for asked, want := range map[string]string{"": "batch", "batch": "batch", "periodic": "periodic",
 		"never": ""} {
-		fresh, err := Backing{"cassandra", Cassandra, ""}.Fresh(t.Context(),
-			lab.ServiceSpec{Name: "store", Options: map[string]string{CommitLogSync: asked}}, "")
-		var missing *MissingError
-		if errors.As(err, &missing) {
+		made, err := fresh(Cassandra,
+			lab.ServiceSpec{Name: "store", Options: map[string]string{CommitLogSync: asked}})
+		if _, missing := errors.AsType[*lab.MissingError](err); missing {
 			t.Skip(err)
 		}
 		if want == "" {
@@ -78,11 +75,10 @@ func TestCassandraSyncsAsAsked(t *testing.T) {
 			continue
 		}
 		testset.Must(t, err)
-		unit, _ := fresh.Server()
-		if !strings.Contains(string(unit.Files["cassandra.yaml"]), "commitlog_sync: "+want+"\n") {
+		if !strings.Contains(string(made.Server.Files["cassandra.yaml"]), "commitlog_sync: "+want+"\n") {
 			t.Errorf("%q: the configuration does not say %s", asked, want)
 		}
-		if allows := strings.HasSuffix(fresh.Address("h:1"),
+		if allows := strings.HasSuffix(made.Address("h:1"),
 			"?commitlog_sync=periodic"); allows != (want == "periodic") {
 			t.Errorf("%q: the address allows periodic syncs: %v", asked, allows)
 		}

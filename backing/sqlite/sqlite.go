@@ -19,73 +19,30 @@ import (
 // Kind is the name of this backing in study files.
 const Kind = "sqlite"
 
-// Backing provides a folder for each trial.
-type Backing struct{}
-
-var (
-	_ lab.PermanentBacking = Backing{}
-	_ lab.FileBacking      = Backing{}
-)
-
-// New returns the backing.
-func New() Backing { return Backing{} }
-
-// Kind implements lab.Backing.
-func (Backing) Kind() string { return Kind }
-
-// Preflight implements lab.Backing. SQLite is compiled in, so there is nothing to check.
-func (Backing) Preflight() error { return nil }
-
-// Embedded implements lab.EmbeddedBacking.
-func (Backing) Embedded() {}
-
-// Files implements lab.FileBacking.
-func (Backing) Files() {}
-
-// Permanent implements lab.PermanentBacking.
-func (Backing) Permanent() string {
-	return "SQLite is part of the units that use it and has no process of its own: kill these units, or " +
-		"choose a database server"
+// New returns the backing. SQLite is compiled in, so nothing can be missing.
+func New() lab.Backing {
+	return lab.Backing{Kind: Kind, Embedded: true, Files: true, Fresh: fresh,
+		Permanent: "SQLite is part of the units that use it and has no process of its own: kill these units, or " +
+			"choose a database server"}
 }
 
-// Fresh implements lab.Backing.
-func (Backing) Fresh(_ context.Context, spec lab.ServiceSpec, dir string) (lab.Service, error) {
+// fresh returns a new folder.
+func fresh(_ context.Context, spec lab.ServiceSpec, dir string) (lab.Service, error) {
 	folder, err := os.MkdirTemp(dir, spec.Name+"-")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for sqlite: %w", err)
+		return lab.Service{}, fmt.Errorf("make a folder for sqlite: %w", err)
 	}
-	return service{folder}, nil
+	return lab.Service{Folder: folder,
+		Address: func(string) string { return Address(folder) },
+		About:   func() string { return "SQLite (modernc.org/sqlite " + moduleVersion() + "), embedded" },
+		Release: func() error { return os.RemoveAll(folder) },
+	}, nil
 }
-
-var _ lab.FileService = service{}
-
-// service is a folder of databases.
-type service struct{ folder string }
 
 // Address returns the address of a folder of databases, for the clients of stores.
 func Address(folder string) string {
 	return (&url.URL{Scheme: "sqlite", Path: filepath.ToSlash(folder)}).String()
 }
-
-// Address implements lab.Service.
-func (s service) Address(string) string { return Address(s.folder) }
-
-// Embedded implements lab.EmbeddedService.
-func (s service) Embedded() {}
-
-// Folder implements lab.FileService.
-func (s service) Folder() string { return s.folder }
-
-// About implements lab.Service.
-func (s service) About() string {
-	return "SQLite (modernc.org/sqlite " + moduleVersion() + "), embedded"
-}
-
-// Server implements lab.Service. There is none.
-func (s service) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
-
-// Release implements lab.Service.
-func (s service) Release() error { return os.RemoveAll(s.folder) }
 
 // moduleVersion returns the version of the SQLite module, or a text if it is unknown.
 func moduleVersion() string {

@@ -35,8 +35,8 @@ func TestEveryTrialHasAFolderOfItsOwn(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, has := service.Server(); has || !strings.HasPrefix(service.About(), "SQLite") {
-			t.Errorf("about %q, has a server: %v", service.About(), has)
+		if service.Server != nil || !strings.HasPrefix(service.About(), "SQLite") {
+			t.Errorf("about %q, server %+v", service.About(), service.Server)
 		}
 		if err := service.Release(); err != nil {
 			t.Error(err)

@@ -45,13 +45,13 @@ const spansVariable = "CLEAVE_SPANS"
 // backings returns the backing services that this program can provide. Servers that the
 // user names replace private ones.
 func backings(scratch string) (map[string]lab.Backing, error) {
-	all := map[string]lab.Backing{sqlite.Kind: sqlite.New(), cache.Memory: cache.Embedded{}}
+	all := map[string]lab.Backing{sqlite.Kind: sqlite.New(), cache.Memory: cache.Embedded()}
 	for _, b := range server.Backings(scratch) {
-		all[b.Kind()] = b
+		all[b.Kind] = b
 	}
 	servers, err := namedServers()
 	for kind, b := range servers {
-		all[kind] = b
+		all[kind] = b.Backing
 	}
 	return all, err
 }

@@ -152,8 +152,8 @@ func (f *fleet) missing(v lab.Variant) error {
 	}
 	var errs []error
 	for _, spec := range layout.Services {
-		if backing := f.backings[spec.Kind]; backing != nil {
-			errs = append(errs, backing.Preflight())
+		if preflight := f.backings[spec.Kind].Preflight; preflight != nil {
+			errs = append(errs, preflight())
 		}
 	}
 	return errors.Join(errs...)

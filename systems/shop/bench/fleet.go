@@ -81,7 +81,7 @@ func newFleet(o options) (*fleet, error) {
 	f := &fleet{options: o, deployer: deployer, dir: dir,
 		backings: map[string]lab.Backing{sqlite.Kind: sqlite.New()}}
 	for _, backing := range server.Backings(dir) {
-		f.backings[backing.Kind()] = backing
+		f.backings[backing.Kind] = backing
 	}
 	return f, nil
 }
