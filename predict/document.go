@@ -46,12 +46,7 @@ func (a Answer) Document() lab.Prediction {
 			side.Capacity, side.CapacityBy = nil, ""
 		}
 	}
-	for _, c := range a.Causes {
-		d.Causes = append(d.Causes, lab.PredictedCause(c))
-	}
-	for _, c := range a.CPUCauses {
-		d.CPUCauses = append(d.CPUCauses, lab.PredictedCause(c))
-	}
+	d.Causes, d.CPUCauses = a.Causes, a.CPUCauses
 	return d
 }
 
@@ -61,14 +56,11 @@ func between(e stats.Estimate) lab.Estimate { return figure.Between(e.Value, e.L
 func (o Outcome) document() lab.PredictedSystem {
 	p99, capacity := between(o.P99), between(o.Capacity)
 	d := lab.PredictedSystem{Median: between(o.Median), P99: &p99, CPU: between(o.CPU), Cores: between(o.Cores),
-		Busiest: o.Busiest, Utilization: o.Utilization, Capacity: &capacity, CapacityBy: o.CapacityBy,
-		Hops: o.Hops, HeldBeyond: o.Held.Beyond}
+		Busiest: o.busiest, Utilization: o.utilization, Capacity: &capacity, CapacityBy: o.CapacityBy,
+		Hops: o.Hops, HeldBeyond: o.Held.Beyond, Units: o.Units}
 	if o.Held.Value > 0 {
 		held := between(o.Held.Estimate)
 		d.HeldRate = &held
-	}
-	for _, u := range o.Units {
-		d.Units = append(d.Units, lab.PredictedUnit(u))
 	}
 	return d
 }
@@ -87,16 +79,10 @@ func (c Compared) document() (d lab.PredictedMeasure) {
 func (r Ranking) Document() lab.Prediction {
 	d := r.Answer.Document()
 	d.AllPartitions = r.All
-	crossings := func(all []Crossing) (out []lab.PredictedCrossing) {
-		for _, c := range all {
-			out = append(out, lab.PredictedCrossing(c))
-		}
-		return out
-	}
 	for _, p := range r.Partitions {
 		one := lab.PredictedPartition{Units: p.Groups, AsIs: p.AsIs, CPU: between(p.CPU),
 			CPURatio: between(p.Ratio), Hops: p.Hops, Busiest: p.Busiest, Utilization: p.Utilization,
-			Added: crossings(p.Added), Removed: crossings(p.Removed)}
+			Added: p.Added, Removed: p.Removed}
 		if p.Withheld == "" {
 			median := between(p.Median)
 			one.Median = &median

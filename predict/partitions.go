@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/stats"
 )
@@ -42,16 +43,9 @@ type Partition struct {
 	Utilization float64
 	// Added holds the calls that cross units here but not in the partition before, Removed those that cross
 	// only there.
-	Added, Removed []Crossing
+	Added, Removed []lab.PredictedCrossing
 
 	group []int // of each component
-}
-
-// Crossing is the cost of the calls of one component to another if both are in different units.
-type Crossing struct {
-	From, To string
-	Calls    float64 // per operation
-	CPU      float64 // seconds per operation
 }
 
 // Rank ranks every way to divide the components of a model into units by its CPU time. Of the question's
@@ -243,7 +237,7 @@ type prices struct {
 
 // priced is a crossing with the indices of both components.
 type priced struct {
-	Crossing
+	lab.PredictedCrossing
 	from, to int
 }
 
@@ -288,7 +282,7 @@ func (p *prices) add(c *model.Call, caller string, components []string, times fl
 	i := slices.IndexFunc(p.cross, func(of priced) bool { return of.from == from && of.to == to })
 	if i < 0 {
 		i = len(p.cross)
-		p.cross = append(p.cross, priced{Crossing{From: caller, To: c.Component}, from, to})
+		p.cross = append(p.cross, priced{lab.PredictedCrossing{From: caller, To: c.Component}, from, to})
 	}
 	p.cross[i].Calls += times
 	p.cross[i].CPU += times * hop
@@ -316,10 +310,10 @@ func (p prices) hops(group []int) (sum float64) {
 }
 
 // crossOnly returns the calls that cross these groups and not the others.
-func (p prices) crossOnly(group, others []int) (all []Crossing) {
+func (p prices) crossOnly(group, others []int) (all []lab.PredictedCrossing) {
 	for _, c := range p.cross {
 		if group[c.from] != group[c.to] && others[c.from] == others[c.to] {
-			all = append(all, c.Crossing)
+			all = append(all, c.PredictedCrossing)
 		}
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict/sim"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -38,39 +39,22 @@ type Question struct {
 
 // Outcome holds the figures of the system in one placement. Times are in seconds.
 type Outcome struct {
+	figures                           // of one simulation, at the rate of the question
 	Median, P99, CPU, Cores, Capacity stats.Estimate
-	Mean                              float64
-	// Busiest is the most used resource at the rate of the question, CapacityBy the most used one at the
-	// capacity. Utilization is the used share of Busiest.
-	Busiest, CapacityBy string
-	Utilization         float64
-	Units               []UnitUse
-	Hops                float64 // calls of an operation from one unit to another
+	CapacityBy                        string // the most used resource at the capacity
+	Units                             []lab.PredictedUnit
+	Hops                              float64 // calls of an operation from one unit to another
 	// Held is the highest rate at which the objective of the question holds, where it has one.
-	Held     Held
-	parts    [sim.MostParts]float64 // of Mean
-	cpuParts [sim.MostParts]float64 // of CPU
-}
-
-// UnitUse holds the number of cores that a unit uses.
-type UnitUse struct {
-	Unit  string
-	Cores float64
-}
-
-// Cause is a part of the change of the mean response time, or of the CPU time.
-type Cause struct {
-	What         string
-	AsIs, Change float64 // seconds per operation
+	Held Held
 }
 
 // Answer is a prediction, or why there is none.
 type Answer struct {
 	Question         Question
 	AsIs, Changed    Outcome
-	Median, P99, CPU stats.Estimate // changed / as it is
-	Causes           []Cause        // of the mean response time
-	CPUCauses        []Cause
+	Median, P99, CPU stats.Estimate       // changed / as it is
+	Causes           []lab.PredictedCause // of the mean response time
+	CPUCauses        []lab.PredictedCause
 	Checks           []Check
 	Limits           []string // what is not modelled
 	// StoreFactorAtRate multiplies the times at stores, so that the system as it is has the measured response
@@ -271,8 +255,7 @@ func (a *Answer) outcome(ctx context.Context, placed placement, capacity bound, 
 	pick func(pair) figures, replicates *sample,
 ) (o Outcome, err error) {
 	q := a.Question
-	o = Outcome{Mean: f.mean, Busiest: f.busiest, Utilization: f.utilization, Hops: placed.hops, parts: f.parts,
-		cpuParts: f.cpuParts, CapacityBy: capacity.by}
+	o = Outcome{figures: f, Hops: placed.hops, CapacityBy: capacity.by}
 	time, tail, cpu := worst(a.Checks)
 	o.Median = replicates.around(f.median, func(p pair) float64 { return pick(p).median }, time)
 	o.P99 = replicates.around(f.p99, func(p pair) float64 { return pick(p).p99 }, tail)
@@ -284,7 +267,7 @@ func (a *Answer) outcome(ctx context.Context, placed placement, capacity bound, 
 	o.Capacity.Low *= capacity.low / capacity.rate
 	o.Capacity.High *= capacity.high / capacity.rate
 	for i, name := range placed.units {
-		o.Units = append(o.Units, UnitUse{name, f.units[i]})
+		o.Units = append(o.Units, lab.PredictedUnit{Unit: name, Cores: f.units[i]})
 	}
 	if replicates.err != nil || len(q.Objective.Limits) == 0 {
 		return o, replicates.err
@@ -300,11 +283,12 @@ func (a *Answer) causes() {
 		hopWait: "hops: on the way", contention: "waiting for a processor",
 		queueing: "waiting for a worker of a unit or store"}
 	for part, what := range words {
-		if before, after := a.AsIs.parts[part], a.Changed.parts[part]; before > 0 || after > 0 {
-			a.Causes = append(a.Causes, Cause{what, before, after - before})
+		add := func(causes *[]lab.PredictedCause, before, after float64) {
+			if before > 0 || after > 0 {
+				*causes = append(*causes, lab.PredictedCause{What: what, AsIs: before, Change: after - before})
+			}
 		}
-		if before, after := a.AsIs.cpuParts[part], a.Changed.cpuParts[part]; before > 0 || after > 0 {
-			a.CPUCauses = append(a.CPUCauses, Cause{what, before, after - before})
-		}
+		add(&a.Causes, a.AsIs.parts[part], a.Changed.parts[part])
+		add(&a.CPUCauses, a.AsIs.cpuParts[part], a.Changed.cpuParts[part])
 	}
 }

@@ -130,7 +130,7 @@ func TestAHopWhoseSidesWorkAtOnce(t *testing.T) {
 	q.Model.Measured[0].Rate = 1
 	a := predicted(t, q)
 	near(t, "CPU of two hops", a.Changed.CPU.Value-a.AsIs.CPU.Value, 800e-6, 0.01)
-	near(t, "time of two hops", a.Changed.Mean-a.AsIs.Mean, 600e-6, 0.02)
+	near(t, "time of two hops", a.Changed.mean-a.AsIs.mean, 600e-6, 0.02)
 	if slow := MeasuredHop([]HopSample{{CPU: 1e-4, Elapsed: 3e-4}}, ""); math.Abs(slow.Wait-2e-4) > 1e-12 ||
 		slow.Aside != 0 {
 		t.Errorf("a hop that waits is %+v", slow)

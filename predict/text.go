@@ -110,7 +110,7 @@ func (a Answer) writeOutcomes(w io.Writer) {
 		row("99th percentile", tail, tailRatio),
 		row("CPU per operation", func(o Outcome) string { return quantity(o.CPU, "s") }, times(a.CPU)),
 		row("cores used", func(o Outcome) string { return quantity(o.Cores, "") }, ""),
-		row("used most", func(o Outcome) string { return o.Busiest + ": " + figure.Percent(o.Utilization) }, ""),
+		row("used most", func(o Outcome) string { return o.busiest + ": " + figure.Percent(o.utilization) }, ""),
 		row("capacity", capacity, ""),
 		row("  limited by", limitedBy, ""),
 		row("calls between units", func(o Outcome) string { return figure.Number(figure.Alone(o.Hops)) }, ""),
@@ -205,7 +205,7 @@ func (c Compared) text() string {
 const noise = 0.005
 
 // writeCauses prints a waterfall from one placement to the other.
-func (a Answer) writeCauses(w io.Writer, title string, causes []Cause) {
+func (a Answer) writeCauses(w io.Writer, title string, causes []lab.PredictedCause) {
 	fmt.Fprintf(w, "\n%s\n", title)
 	rows, before, change := [][]string{{"", "as it is", "change"}}, 0.0, 0.0
 	for _, c := range causes {
@@ -289,7 +289,7 @@ func (r Ranking) writeSeparations(w io.Writer) {
 	var rows [][]string
 	for i, p := range r.Partitions[1:] {
 		var all []string
-		for sign, crossings := range map[string][]Crossing{"+": p.Added, "-": p.Removed} {
+		for sign, crossings := range map[string][]lab.PredictedCrossing{"+": p.Added, "-": p.Removed} {
 			for _, c := range crossings {
 				all = append(all, fmt.Sprintf("%s%s %s calls %s %s times", sign, seconds(c.CPU), c.From, c.To,
 					figure.Number(figure.Alone(c.Calls))))
