@@ -32,6 +32,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -116,8 +117,6 @@ type Client interface {
 	Consume(ctx context.Context, subscription Subscription, handler Handler) error
 	// Depth returns the depth of a queue or a dead-letter queue.
 	Depth(ctx context.Context, queue string) (Depth, error)
-	// Delete removes everything that Declare has created and that still exists, with all messages.
-	Delete(ctx context.Context) error
 	// Held returns the number of messages that this client's consumers have received and
 	// not settled: other clients cannot see them in a queue.
 	Held() int
@@ -169,18 +168,8 @@ var (
 	ErrUnknownQueue = errors.New("the declared topology has no such queue")
 )
 
-// Driver names a broker.
-type Driver string
-
-// The brokers that Open knows.
-const (
-	RabbitMQ Driver = "rabbitmq"
-	NATS     Driver = "nats"
-)
-
 // Config configures a client. The defaults of zero values are in parentheses.
 type Config struct {
-	Driver Driver
 	// URL is nats://... or amqp://..., with credentials. On a RabbitMQ that others use,
 	// too, ?prefix=cleave_... is the prefix of the names of all exchanges and queues. See
 	// Sweep.
@@ -208,13 +197,10 @@ const (
 // long as its context allows.
 func Open(config Config) (Client, error) {
 	config.AckWait = cmp.Or(config.AckWait, defaultAckWait)
-	switch config.Driver {
-	case RabbitMQ:
-		return openRabbit(config)
-	case NATS:
-		return openNATS(config)
+	if strings.HasPrefix(config.URL, "nats://") {
+		return openNATS(config), nil
 	}
-	return nil, fmt.Errorf("there is no broker %q (there are %s and %s)", config.Driver, RabbitMQ, NATS)
+	return openRabbit(config)
 }
 
 // check returns all mistakes in a topology as one error.

@@ -24,7 +24,7 @@ var errLost = errors.New("the connection was lost before the broker confirmed")
 
 // connectTo retries try until it succeeds, ctx ends, or it returns one of the errors in final, which a retry
 // cannot help.
-func connectTo[C any](ctx context.Context, to Driver, try func() (C, error), final ...error) (C, error) {
+func connectTo[C any](ctx context.Context, to string, try func() (C, error), final ...error) (C, error) {
 	for wait := firstPause; ; wait = min(2*wait, longestPause) {
 		connection, err := try()
 		if err == nil {

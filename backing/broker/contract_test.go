@@ -2,8 +2,11 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
@@ -27,16 +30,15 @@ type fixture struct {
 type variant struct {
 	name    string
 	kind    server.Kind
-	driver  Driver
 	classic bool   // see Config.Classic
 	prefix  string // the query of the URL: empty, or ?prefix=...; see Config.URL
 }
 
 func variants() []variant {
 	return []variant{
-		{name: "nats", kind: server.NATS, driver: NATS},
-		{name: "rabbitmq quorum", kind: server.RabbitMQ, driver: RabbitMQ},
-		{name: "rabbitmq classic", kind: server.RabbitMQ, driver: RabbitMQ, classic: true},
+		{name: "nats", kind: server.NATS},
+		{name: "rabbitmq quorum", kind: server.RabbitMQ},
+		{name: "rabbitmq classic", kind: server.RabbitMQ, classic: true},
 	}
 }
 
@@ -44,9 +46,9 @@ func variants() []variant {
 func (v variant) start(t testing.TB) *fixture {
 	t.Helper()
 	instance := servers.Started(t, v.kind, server.Settings{})
-	f := &fixture{instance: instance, config: Config{Driver: v.driver, URL: instance.DSN("") + v.prefix,
+	f := &fixture{instance: instance, config: Config{URL: instance.URL() + v.prefix,
 		Classic: v.classic, AckWait: time.Minute}}
-	if v.driver == RabbitMQ {
+	if v.kind == server.RabbitMQ {
 		f.config.Unacked = func(ctx context.Context) (map[string]int, error) {
 			depths, err := instance.QueueDepths(ctx)
 			unacked := map[string]int{}
@@ -76,13 +78,38 @@ func (f *fixture) impatient() *fixture {
 	return &fixture{instance: f.instance, config: config}
 }
 
-// client opens a client and declares a topology, which is deleted after the test.
+// client opens a client and declares a topology, whose queues are deleted after the test.
 func (f *fixture) client(t testing.TB, topology Topology) Client {
 	t.Helper()
 	c := f.open(t)
 	testset.Must(t, c.Declare(within(t), topology))
-	t.Cleanup(func() { testset.Must(t, c.Delete(context.Background())) })
+	t.Cleanup(func() { deleteQueues(t, c) })
 	return c
+}
+
+// deleteQueues deletes the queues that a client has declared, with their messages.
+func deleteQueues(t testing.TB, c Client) {
+	t.Helper()
+	ctx := context.Background()
+	if r, ok := c.(*rabbit); ok {
+		testset.Must(t, r.withChannel(ctx, r.noteOf(*r.topology.Load()).remove))
+		return
+	}
+	n := c.(*natsClient)
+	server, err := n.jetStream(ctx)
+	testset.Must(t, err)
+	topology := n.topology.Load()
+	for _, queue := range topology.allQueues() {
+		err := server.DeleteConsumer(ctx, topology.streamOf(queue), queue)
+		if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			testset.Must(t, err)
+		}
+	}
+	for _, name := range []string{topology.Exchange, DeadLetters(topology.Exchange)} {
+		stream, err := server.Stream(ctx, name)
+		testset.Must(t, err)
+		testset.Must(t, stream.Purge(ctx))
+	}
 }
 
 func (f *fixture) open(t testing.TB) Client {
@@ -118,7 +145,7 @@ func TestContract(t *testing.T) {
 		{"a message that kills its consumers goes to the dead letters", poisonIsBuried},
 		{"a handler that ends late is acknowledged", lateHandlerIsAcknowledged},
 		{"messages of a stopped consumer are delivered again", stoppedConsumer},
-		{"delete removes all queues", deleteRemoves},
+		{"a missing queue is an error", missingQueue},
 		{"declaring again changes nothing", declareAgain},
 		{"many may declare the same at once", declareTogether},
 		{"many publishers at a time", manyPublishers},

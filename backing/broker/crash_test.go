@@ -20,7 +20,6 @@ import (
 
 // consumerJob is the part of a Config that can be passed to the consumer's process, as JSON.
 type consumerJob struct {
-	Driver  Driver
 	URL     string
 	Classic bool
 	AckWait time.Duration
@@ -33,7 +32,7 @@ func holdOneMessage(job string) error {
 	if err := json.Unmarshal([]byte(job), &j); err != nil {
 		return err
 	}
-	c, err := Open(Config{Driver: j.Driver, URL: j.URL, Classic: j.Classic, AckWait: j.AckWait})
+	c, err := Open(Config{URL: j.URL, Classic: j.Classic, AckWait: j.AckWait})
 	if err != nil {
 		return err
 	}
@@ -51,7 +50,7 @@ func holdOneMessage(job string) error {
 // returns the ID of that message.
 func killConsumer(t *testing.T, f *fixture) string {
 	t.Helper()
-	text, err := json.Marshal(consumerJob{f.config.Driver, f.config.URL, f.config.Classic, f.config.AckWait})
+	text, err := json.Marshal(consumerJob{f.config.URL, f.config.Classic, f.config.AckWait})
 	testset.Must(t, err)
 	command := exec.CommandContext(within(t), os.Args[0], "consumer", string(text))
 	command.Stderr = os.Stderr
@@ -128,7 +127,7 @@ func wrongPassword(t *testing.T, f *fixture) {
 	c, err := Open(config)
 	testset.Must(t, err)
 	defer func() { testset.Must(t, c.Close()) }()
-	want := "connect to " + string(config.Driver)
+	want := "connect to " + string(f.instance.Kind)
 	if err := c.Declare(within(t), shop()); err == nil || errors.Is(err, context.DeadlineExceeded) ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want a refusal to %s", err, want)

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -53,14 +52,11 @@ const (
 	natsID, natsType, natsKey = "Cleave-Id", "Cleave-Type", "Cleave-Key"
 )
 
-func openNATS(config Config) (*natsClient, error) {
-	if config.URL == "" {
-		return nil, errors.New("open nats: Config.URL is empty")
-	}
+func openNATS(config Config) *natsClient {
 	c := &natsClient{config: config, slots: make(chan struct{}, publishers)}
 	c.topology.Store(&Topology{})
 	c.renew()
-	return c, nil
+	return c
 }
 
 // withSession returns a context that ends with ctx or with the current session: requests that were
@@ -80,7 +76,7 @@ func (c *natsClient) jetStream(ctx context.Context) (jetstream.JetStream, error)
 	if server := c.server.Load(); server != nil {
 		return *server, nil
 	}
-	return connectTo(ctx, NATS, c.connect, ErrClosed, nats.ErrAuthorization)
+	return connectTo(ctx, "nats", c.connect, ErrClosed, nats.ErrAuthorization)
 }
 
 // connect returns the connection's JetStream, and connects if there is no connection.
@@ -133,29 +129,16 @@ func (c *natsClient) Declare(ctx context.Context, topology Topology) error {
 	return nil
 }
 
-// storeBusy is the server's error while it still removes the files of a deleted stream
-// of the same name.
-const storeBusy jetstream.ErrorCode = 10049
-
-// storeAttempts is the number of attempts to create a stream while the server returns storeBusy.
-const storeAttempts = 20
-
 // declareStream creates the stream if it does not exist. It does not update it: all
 // units declare at the same time, and in nats-server 2.15 an update of a stream races
 // with the creation of its consumers.
 func declareStream(ctx context.Context, server jetstream.JetStream, exchange string) error {
-	for attempt := 1; ; attempt++ {
-		_, err := server.CreateStream(ctx, jetstream.StreamConfig{
-			Name: exchange, Subjects: []string{exchange + ".>"},
-			Retention: jetstream.InterestPolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
-			AllowAtomicPublish: true, // see commitBatch
-		})
-		var refused *jetstream.APIError
-		if !errors.As(err, &refused) || refused.ErrorCode != storeBusy || attempt == storeAttempts {
-			return err
-		}
-		pause(ctx, firstPause)
-	}
+	_, err := server.CreateStream(ctx, jetstream.StreamConfig{
+		Name: exchange, Subjects: []string{exchange + ".>"},
+		Retention: jetstream.InterestPolicy, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
+		AllowAtomicPublish: true, // see commitBatch
+	})
+	return err
 }
 
 // declareQueue creates the consumers of a queue and of its dead-letter queue, if they do not exist.
@@ -217,25 +200,6 @@ func (c *natsClient) Depth(ctx context.Context, queue string) (Depth, error) {
 		return Depth{}, fmt.Errorf("depth of %s in nats: %w", queue, err)
 	}
 	return Depth{Ready: int(info.NumPending), Unacked: info.NumAckPending}, nil
-}
-
-// Delete implements Client.
-func (c *natsClient) Delete(ctx context.Context) error {
-	exchange := c.topology.Load().Exchange
-	if exchange == "" {
-		return nil
-	}
-	server, err := c.jetStream(ctx)
-	if err != nil {
-		return fmt.Errorf("delete: %w", err)
-	}
-	for _, name := range []string{exchange, DeadLetters(exchange)} {
-		if err := server.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("delete stream %s in nats: %w", name, err)
-		}
-	}
-	c.topology.Store(&Topology{})
-	return nil
 }
 
 // Close implements Client.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
@@ -177,7 +178,7 @@ func unroutedIsRefused(t *testing.T, f *fixture) {
 func batchKeepsOrder(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
 	sent := numbered(1000, "order.confirmed") // larger than the window
-	if f.config.Driver == NATS {
+	if f.instance.Kind == server.NATS {
 		body := sent[0].Body
 		sent[0].Body = make([]byte, 2<<20) // larger than NATS accepts
 		var failed *PublishError
@@ -326,24 +327,20 @@ func stoppedConsumer(t *testing.T, f *fixture) {
 	}
 }
 
-func deleteRemoves(t *testing.T, f *fixture) {
+func missingQueue(t *testing.T, f *fixture) {
 	c := f.open(t)
-	testset.Must(t, c.Declare(within(t), shop()))
-	other := f.open(t)
-	testset.Must(t, other.Declare(within(t), shop()))
-	testset.Must(t, c.Delete(within(t)))
-	testset.Must(t, c.Delete(within(t))) // without anything to remove
 	if _, err := c.Depth(within(t), "views"); !errors.Is(err, ErrUnknownQueue) ||
-		!strings.Contains(err.Error(), "views in "+string(f.config.Driver)) {
+		!strings.Contains(err.Error(), "views in "+string(f.instance.Kind)) {
 		t.Errorf("depth: error = %v, want %v and the broker", err, ErrUnknownQueue)
 	}
-	if _, err := other.Depth(within(t), "views"); err == nil {
-		t.Error("the queue is still there")
+	testset.Must(t, c.Declare(within(t), shop()))
+	deleteQueues(t, c)
+	if _, err := c.Depth(within(t), "views"); err == nil {
+		t.Error("a deleted queue has a depth")
 	}
-	if err := other.Consume(within(t), Subscription{Queue: "views"}, newSink().handle); err == nil {
+	if err := c.Consume(within(t), Subscription{Queue: "views"}, newSink().handle); err == nil {
 		t.Error("a deleted queue is consumed")
 	}
-	testset.Must(t, other.Delete(within(t))) // everything is gone already
 }
 
 func declareAgain(t *testing.T, f *fixture) {
@@ -373,7 +370,7 @@ func declareTogether(t *testing.T, f *fixture) {
 			})
 		}
 		declaring.Wait()
-		testset.Must(t, clients[0].Delete(within(t)))
+		deleteQueues(t, clients[0])
 	}
 }
 

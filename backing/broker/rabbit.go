@@ -58,7 +58,7 @@ type link struct {
 // channel opens a channel. It waits for the broker until ctx ends, but fails at once with
 // wrong credentials.
 func (l *link) channel(ctx context.Context) (*amqp.Channel, error) {
-	return connectTo(ctx, RabbitMQ, l.tryChannel, ErrClosed, amqp.ErrCredentials, amqp.ErrVhost)
+	return connectTo(ctx, "rabbitmq", l.tryChannel, ErrClosed, amqp.ErrCredentials, amqp.ErrVhost)
 }
 
 func (l *link) tryChannel() (*amqp.Channel, error) {
@@ -160,8 +160,7 @@ func (r *rabbit) lacksQueue(ctx context.Context, topology Topology) (bool, error
 			_, err := channel.QueueDeclarePassive(r.prefix+queue, true, false, false, false, nil)
 			return err
 		})
-		var refused *amqp.Error
-		if errors.As(err, &refused) && refused.Code == amqp.NotFound && !comingUp(err) {
+		if refused, is := errors.AsType[*amqp.Error](err); is && refused.Code == amqp.NotFound && !comingUp(err) {
 			return true, nil
 		}
 		if err != nil {
@@ -260,20 +259,6 @@ func (r *rabbit) Depth(ctx context.Context, queue string) (Depth, error) {
 		return depth, fmt.Errorf("depth of %s in rabbitmq: %w", queue, err)
 	}
 	return depth, nil
-}
-
-// Delete implements Client.
-func (r *rabbit) Delete(ctx context.Context) error {
-	topology := r.topology.Load()
-	if topology.Exchange == "" {
-		return nil
-	}
-	names := r.noteOf(*topology) // of its exchange and queues
-	if err := r.withChannel(ctx, names.remove); err != nil {
-		return fmt.Errorf("delete topology in rabbitmq: %w", err)
-	}
-	r.topology.Store(&Topology{})
-	return nil
 }
 
 // Close implements Client.

@@ -205,8 +205,7 @@ func (n note) remove(channel *amqp.Channel) error {
 
 // ignore returns err, or nil if err is the broker's answer with that code.
 func ignore(err error, code int) error {
-	var refused *amqp.Error
-	if errors.As(err, &refused) && refused.Code == code {
+	if refused, is := errors.AsType[*amqp.Error](err); is && refused.Code == code {
 		return nil
 	}
 	return err

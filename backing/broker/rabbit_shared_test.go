@@ -49,10 +49,10 @@ func exactly(prefix string) func(string) bool {
 
 // TestPromisesHoldUnderAPrefix tests the promises that depend on the names of queues and exchanges.
 func TestPromisesHoldUnderAPrefix(t *testing.T) {
-	f := variant{kind: server.RabbitMQ, driver: RabbitMQ, prefix: "?prefix=cleave_1_0_1_"}.start(t)
+	f := variant{kind: server.RabbitMQ, prefix: "?prefix=cleave_1_0_1_"}.start(t)
 	for name, test := range map[string]func(t *testing.T, f *fixture){
 		"arrives whole": arrivesWhole, "unrouted": unroutedIsRefused, "buried by the client": failingIsBuried,
-		"buried by the broker": poisonIsBuried, "delete": deleteRemoves,
+		"buried by the broker": poisonIsBuried, "missing queue": missingQueue,
 		"declare again": declareAgain,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
@@ -62,7 +62,7 @@ func TestPromisesHoldUnderAPrefix(t *testing.T) {
 // TestSweepRemovesOnlyItsPrefix checks that Sweep removes the queues and the exchange with the prefix and
 // nothing else. It also removes the registry once that is empty.
 func TestSweepRemovesOnlyItsPrefix(t *testing.T) {
-	f := variant{kind: server.RabbitMQ, driver: RabbitMQ, classic: true}.start(t)
+	f := variant{kind: server.RabbitMQ, classic: true}.start(t)
 	const one, two = "cleave_1_0_1_", "cleave_2_0_1_"
 	f.declareUnder(t, "")
 	f.declareUnder(t, "?prefix="+one)
@@ -146,7 +146,7 @@ func (f *fixture) hasExchange(t *testing.T, name string) bool {
 
 func TestOpenRefusesPrefixes(t *testing.T) {
 	for _, prefix := range []string{"orders_", "cleave_", "cleave_1", "cleave_#_"} {
-		_, err := Open(Config{Driver: RabbitMQ, URL: "amqp://user:secret@127.0.0.1:9/?prefix=" +
+		_, err := Open(Config{URL: "amqp://user:secret@127.0.0.1:9/?prefix=" +
 			strings.ReplaceAll(prefix, "#", "%23")})
 		if err == nil || !strings.Contains(err.Error(), prefix) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("error = %v, want one with the prefix %s and no password", err, prefix)

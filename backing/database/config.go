@@ -119,6 +119,7 @@ func openMariaDB(db *DB, c Config) error {
 	if err != nil {
 		return fmt.Errorf("open mariadb: its DSN must look like user:password@tcp(host:port)/name: %w", err)
 	}
+	config.Logger = &mysql.NopLogger{} // errors are returned as well
 	// The collation of arguments. The driver knows no collation that also compares spaces at the end.
 	config.Collation = "utf8mb4_bin"
 	if config.Params == nil {

@@ -12,7 +12,10 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/servers"
 )
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // TestDatabases tests the contract of a DB with every kind of database.
 func TestDatabases(t *testing.T) {

@@ -109,8 +109,7 @@ func classifyMariaDB(err error) failure {
 func classifyPostgreSQL(err error) failure {
 	var coded *pgconn.PgError
 	if !errors.As(err, &coded) {
-		var connecting *pgconn.ConnectError
-		if errors.As(err, &connecting) || pgconn.SafeToRetry(err) {
+		if _, is := errors.AsType[*pgconn.ConnectError](err); is || pgconn.SafeToRetry(err) {
 			return unavailable
 		}
 		return other

@@ -154,8 +154,7 @@ func (c *cachingConn) Close() error {
 	}
 	clear(c.prepared)
 	err := errors.Join(append(failures, c.connection.Close())...)
-	var sqliteErr *sqlite.Error
-	if errors.As(err, &sqliteErr) {
+	if _, is := errors.AsType[*sqlite.Error](err); is {
 		return err
 	}
 	return nil // a server drops the connection anyway; a message to one that was restarted fails

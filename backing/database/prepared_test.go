@@ -7,11 +7,7 @@ import (
 	"testing"
 
 	"modernc.org/sqlite"
-
-	"github.com/cleave-lab/cleave/internal/servers"
 )
-
-func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // TestPreparedAreBounded checks that a connection keeps at most maxPrepared statements.
 func TestPreparedAreBounded(t *testing.T) {

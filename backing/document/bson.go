@@ -5,69 +5,48 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
+// maxNesting is the number of levels of a body that MongoDB takes: it allows 100, and the body is the second
+// of its record.
+const maxNesting = 99
+
+// checkObject returns an error for a body that is not a JSON object.
+func checkObject(body json.RawMessage) error {
+	if !json.Valid(body) || !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		return errors.New("its body is not a JSON object")
+	}
+	return nil
+}
+
 // toBSON converts a JSON object to BSON. Fields keep their order. It returns an error for anything else, and
-// for what BSON cannot hold: whole numbers beyond 64 bits, numbers beyond the range of float64, and names of
-// fields with zero bytes.
+// for what MongoDB does not take: whole numbers beyond 64 bits, numbers beyond the range of float64, names of
+// fields with zero bytes, and more than maxNesting levels.
 func toBSON(body json.RawMessage) (bson.D, error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {
-		return nil, errors.New("its body is not a JSON object")
+	if err := checkObject(body); err != nil {
+		return nil, err
 	}
-	object, err := readObject(decoder)
+	r := reader{Decoder: json.NewDecoder(bytes.NewReader(body))}
+	r.UseNumber()
+	value, err := r.value("")
 	if err != nil {
-		return nil, fmt.Errorf("its body is not JSON that can be stored: %w", err)
+		return nil, fmt.Errorf("its body cannot be stored: %w", err)
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) { // decoder.More is false before a stray bracket, too
-		return nil, errors.New("its body has something behind the JSON object")
-	}
-	return object, nil
+	return value.(bson.D), nil
 }
 
-// checkStorable returns an error if MongoDB could not store a body; both stores must accept the same bodies.
-func checkStorable(body json.RawMessage) error {
-	if json.Valid(body) && bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) &&
-		!hasLongNumbers(body) && !bytes.Contains(body, []byte(`\u0000`)) {
-		return nil // nearly all bodies, and this check takes a tenth of the time of toBSON
-	}
-	_, err := toBSON(body)
-	return err
+// reader reads valid JSON as BSON.
+type reader struct {
+	*json.Decoder
+	depth int // objects and arrays around the next value
 }
 
-// hasLongNumbers reports whether a JSON text has numbers that may not fit 64 bits: with more
-// than 18 digits, or an exponent.
-func hasLongNumbers(text []byte) bool {
-	digits, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted, digits = !quoted, 0
-		case quoted:
-		case c >= '0' && c <= '9':
-			if digits++; digits > 18 {
-				return true
-			}
-		case digits > 0 && (c == 'e' || c == 'E'):
-			return true
-		case c != '.':
-			digits = 0
-		}
-	}
-	return false
-}
-
-// readValue decodes the next value of a field: a bson.D, a bson.A, an int64, a float64, a string, a bool
-// or nil.
-func readValue(decoder *json.Decoder, field string) (any, error) {
-	token, err := decoder.Token()
+// value reads the next value of a field: a bson.D, a bson.A, an int64, a float64, a string, a bool or nil.
+func (r *reader) value(field string) (any, error) {
+	token, err := r.Token()
 	if err != nil {
 		return nil, err
 	}
@@ -82,45 +61,51 @@ func readValue(decoder *json.Decoder, field string) (any, error) {
 		}
 		return number, nil
 	case json.Delim:
-		if t == '{' {
-			return readObject(decoder)
+		if r.depth++; r.depth > maxNesting {
+			return nil, fmt.Errorf("field %q is nested deeper than %d levels", field, maxNesting)
 		}
-		return readArray(decoder, field)
+		if t == '{' {
+			token, err = r.object()
+		} else {
+			token, err = r.array(field)
+		}
+		r.depth--
 	}
-	return token, nil // a string, a bool or nil
+	return token, err // a string, a bool or nil, if it is none of the above
 }
 
-// readObject decodes the rest of an object, after its opening brace.
-func readObject(decoder *json.Decoder) (bson.D, error) {
+// object reads the rest of an object, after its opening brace.
+func (r *reader) object() (bson.D, error) {
 	object := bson.D{}
-	for decoder.More() {
-		name, err := decoder.Token()
+	for r.More() {
+		token, err := r.Token()
 		if err != nil {
 			return nil, err
 		}
-		if strings.Contains(name.(string), "\x00") { // names are always strings
+		name := token.(string) // names are always strings
+		if strings.Contains(name, "\x00") {
 			return nil, fmt.Errorf("field %q has a zero byte", name)
 		}
-		value, err := readValue(decoder, name.(string))
+		value, err := r.value(name)
 		if err != nil {
 			return nil, err
 		}
-		object = append(object, bson.E{Key: name.(string), Value: value})
+		object = append(object, bson.E{Key: name, Value: value})
 	}
-	_, err := decoder.Token()
+	_, err := r.Token()
 	return object, err
 }
 
-// readArray decodes the rest of the array of a field, after its opening bracket.
-func readArray(decoder *json.Decoder, field string) (bson.A, error) {
+// array reads the rest of the array of a field, after its opening bracket.
+func (r *reader) array(field string) (bson.A, error) {
 	array := bson.A{}
-	for decoder.More() {
-		value, err := readValue(decoder, field)
+	for r.More() {
+		value, err := r.value(field)
 		if err != nil {
 			return nil, err
 		}
 		array = append(array, value)
 	}
-	_, err := decoder.Token()
+	_, err := r.Token()
 	return array, err
 }

@@ -23,7 +23,6 @@ type driver interface {
 	get(ctx context.Context, collection, id string) (Document, error)
 	getMany(ctx context.Context, collection string, ids []string) ([]Document, error)
 	find(ctx context.Context, collection string, query Query) ([]Document, error)
-	clear(ctx context.Context, collection string) error
 	// Close closes the connections. It is the method of Store that client promotes.
 	Close() error
 }
@@ -112,15 +111,4 @@ func (c *client) Find(ctx context.Context, collection string, query Query) ([]Do
 		return nil, fmt.Errorf("find in %s: %w", collection, err)
 	}
 	return page, nil
-}
-
-// Clear implements Store.
-func (c *client) Clear(ctx context.Context, collection string) error {
-	if _, err := c.collection(collection); err != nil {
-		return err
-	}
-	if err := c.clear(ctx, collection); err != nil {
-		return fmt.Errorf("clear %s: %w", collection, err)
-	}
-	return nil
 }

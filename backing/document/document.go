@@ -8,7 +8,9 @@
 //
 // Texts are ordered by their bytes. Numbers without a point and an exponent are
 // whole and fit an int64, others are floating-point numbers of 64 bits. A number
-// keeps its value, but not its form: 1.0 may be returned as 1.
+// keeps its value, but not its form: 1.0 may be returned as 1. MongoDB refuses
+// other numbers, names of fields with zero bytes, and bodies that are nested deeper
+// than 99 levels; SQLite keeps them.
 //
 // Calls that belong to a traced operation are spans (docs/tracing.md).
 //
@@ -74,8 +76,6 @@ type Store interface {
 	GetMany(ctx context.Context, collection string, ids ...string) ([]Document, error)
 	// Find returns a page. A page with fewer documents than Limit is the last.
 	Find(ctx context.Context, collection string, query Query) ([]Document, error)
-	// Clear removes all documents of a collection.
-	Clear(ctx context.Context, collection string) error
 	// Close closes the connections.
 	Close() error
 }
@@ -99,74 +99,28 @@ func Each(ctx context.Context, store Store, collection string, read func(Documen
 	}
 }
 
-// Driver names a kind of store.
-type Driver string
-
-// The stores that Open knows.
-const (
-	SQLite Driver = "sqlite"
-	Mongo  Driver = "mongo"
-)
-
-// Config configures a store.
-type Config struct {
-	Driver Driver
-	// DSN is the path of a file (SQLite) or a mongodb:// URL that names a
-	// database. It may hold a password: keep it out of arguments and messages.
-	DSN string
-}
-
 // connections is the size of a client's pool.
 const connections = 16
 
-// Open connects and checks that the store answers.
-func Open(ctx context.Context, config Config) (Store, error) {
-	open := map[Driver]func(ctx context.Context, dsn string) (driver, error){SQLite: openSQLite,
-		Mongo: openMongo}[config.Driver]
-	if open == nil {
-		return nil, fmt.Errorf("there is no document store %q (there are %s and %s)", config.Driver, SQLite, Mongo)
-	}
-	opened, err := open(ctx, config.DSN)
-	if err != nil {
-		return nil, fmt.Errorf("open document store: %w", err)
-	}
-	return &client{driver: opened}, nil
-}
-
-// OpenAt opens a database of the document store at an address from a deployer: sqlite:///folder or
-// mongodb://... On a server that others use, too, the path of the address is the prefix of the database's
-// name. MongoDB looks for the user in its database admin, unless the address has an authSource, or an
-// authMechanism that looks elsewhere.
-func OpenAt(ctx context.Context, address, database string) (Store, error) {
+// Open opens a database of the document store at an address from a deployer, sqlite:///folder or
+// mongodb://..., and checks that the store answers. On a server that others use, too, the path of the address
+// is the prefix of the database's name. MongoDB looks for the user in its database admin, unless the address
+// has an authSource, or an authMechanism that looks elsewhere.
+func Open(ctx context.Context, address, database string) (Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the address of the document store is not a URL") // err contains the password
 	}
-	if u.Scheme == string(SQLite) {
-		return Open(ctx, Config{Driver: SQLite, DSN: filepath.Join(u.Path, database+".db")})
+	var opened driver
+	if u.Scheme == "sqlite" {
+		opened, err = openSQLite(ctx, filepath.Join(u.Path, database+".db"))
+	} else {
+		opened, err = openMongo(ctx, u, strings.TrimPrefix(u.Path, "/")+database)
 	}
-	u.Path = "/" + strings.TrimPrefix(u.Path, "/") + database
-	// Without authSource, MongoDB looks for the user in the database of the path, which is new.
-	if u.User != nil && looksInPath(u.Query()) {
-		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&authSource=admin", "&")
+	if err != nil {
+		return nil, fmt.Errorf("open document store: %w", err)
 	}
-	return Open(ctx, Config{Driver: Mongo, DSN: u.String()})
-}
-
-// looksInPath reports whether MongoDB looks for the user in the database that the path of an address names.
-// It does so without authSource, for the mechanisms whose passwords it stores itself. Names of options may
-// have any case.
-func looksInPath(options url.Values) bool {
-	mechanism := ""
-	for name, values := range options {
-		switch strings.ToLower(name) {
-		case "authsource":
-			return false
-		case "authmechanism":
-			mechanism = strings.ToUpper(values[0])
-		}
-	}
-	return mechanism == "" || strings.HasPrefix(mechanism, "SCRAM-")
+	return &client{driver: opened}, nil
 }
 
 // check returns an error if the name of the collection or of an indexed field is not allowed.

@@ -33,25 +33,42 @@ type record struct {
 	Body    bson.D `bson:"body"`
 }
 
-func openMongo(ctx context.Context, dsn string) (driver, error) {
-	address, err := url.Parse(dsn)
-	if err != nil || strings.Trim(address.Path, "/") == "" {
-		return nil, errors.New("the DSN is not a mongodb:// URL that names a database")
+func openMongo(ctx context.Context, address *url.URL, database string) (driver, error) {
+	address.Path = "/" + database
+	// Without authSource, MongoDB looks for the user in the database of the path, which is new.
+	if address.User != nil && looksInPath(address.Query()) {
+		address.RawQuery = strings.TrimPrefix(address.RawQuery+"&authSource=admin", "&")
 	}
 	journalled := true // a write is on the disk before it is acknowledged
-	client, err := mongo.Connect(options.Client().ApplyURI(dsn).SetMaxPoolSize(connections).
+	client, err := mongo.Connect(options.Client().ApplyURI(address.String()).SetMaxPoolSize(connections).
 		SetServerSelectionTimeout(selectWithin).SetWriteConcern(&writeconcern.WriteConcern{W: 1,
 		Journal: &journalled}))
 	if err != nil {
 		return nil, err
 	}
-	store := &mongoStore{client: client, database: client.Database(strings.Trim(address.Path, "/"))}
+	store := &mongoStore{client: client, database: client.Database(database)}
 	// Connect does not wait for the server: this command checks that it answers and knows the user.
 	if err := store.database.RunCommand(ctx, bson.D{{Key: "listCollections", Value: 1},
 		{Key: "nameOnly", Value: true}}).Err(); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
+}
+
+// looksInPath reports whether MongoDB looks for the user in the database that the path of an address names.
+// It does so without authSource, for the mechanisms whose passwords it stores itself. Names of options may
+// have any case.
+func looksInPath(options url.Values) bool {
+	mechanism := ""
+	for name, values := range options {
+		switch strings.ToLower(name) {
+		case "authsource":
+			return false
+		case "authmechanism":
+			mechanism = strings.ToUpper(values[0])
+		}
+	}
+	return mechanism == "" || strings.HasPrefix(mechanism, "SCRAM-")
 }
 
 func (s *mongoStore) declare(ctx context.Context, c Collection) error {
@@ -187,11 +204,6 @@ func (s *mongoStore) page(
 		}
 	}
 	return page, nil
-}
-
-func (s *mongoStore) clear(ctx context.Context, collection string) error {
-	_, err := s.database.Collection(collection).DeleteMany(ctx, bson.D{})
-	return err
 }
 
 // Close implements driver.

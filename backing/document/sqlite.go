@@ -20,8 +20,8 @@ type sqlite struct {
 // perUpsert is the number of documents that one statement writes.
 const perUpsert = 64
 
-func openSQLite(ctx context.Context, dsn string) (driver, error) {
-	db, err := database.OpenSQLite(ctx, database.Config{DSN: dsn, Connections: connections})
+func openSQLite(ctx context.Context, file string) (driver, error) {
+	db, err := database.OpenSQLite(ctx, database.Config{DSN: file, Connections: connections})
 	return &sqlite{db: db}, err
 }
 
@@ -56,7 +56,7 @@ func (s *sqlite) upsert(ctx context.Context, collection string, documents []Docu
 	texts, _ := s.upserts.Load(collection) // declare has stored them
 	values := make([]any, 0, 3*len(documents))
 	for _, d := range documents {
-		if err := checkStorable(d.Body); err != nil {
+		if err := checkObject(d.Body); err != nil {
 			return 0, fmt.Errorf("document %q: %w", d.ID, err)
 		}
 		values = append(values, d.ID, d.Version, string(d.Body))
@@ -126,11 +126,6 @@ func (s *sqlite) find(ctx context.Context, collection string, query Query) ([]Do
 		text += " WHERE " + strings.Join(conditions, " AND ")
 	}
 	return s.page(ctx, text+" ORDER BY id "+order+" LIMIT ?", append(args, query.Limit))
-}
-
-func (s *sqlite) clear(ctx context.Context, collection string) error {
-	_, err := s.db.Exec(ctx, fmt.Sprintf("DELETE FROM %q", collection))
-	return err
 }
 
 // Close implements driver.

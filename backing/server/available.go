@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,46 +23,10 @@ type Installed struct {
 	StandIn string
 }
 
-// MissingError means that a server's program is not installed on this host, or does not work.
-type MissingError struct {
-	Kind    Kind
-	What    string // what is missing
-	Install string // the command that installs it; empty if there is none
-	broken  bool   // it is installed, and does not work
-}
-
-// Error implements error.
-func (e *MissingError) Error() string { return e.Unwrap().Error() }
-
-// Unwrap returns the error as a lab.MissingError.
-func (e *MissingError) Unwrap() error {
-	state := "is not installed"
-	if e.broken {
-		state = "does not work"
-	}
-	return &lab.MissingError{What: fmt.Sprintf("%s %s (%s)", e.Kind, state, e.What), Install: e.Install}
-}
-
-// Availability is the result of the search for a server's program on this host.
-type Availability struct {
-	Kind    Kind
-	Server  *Server
-	Missing *MissingError // nil if it is installed and works; otherwise Server is nil
-}
-
-// Available returns, for every kind of server, the installed program or an error with the
-// command that installs it. NATS needs no installation: it is part of Cleave.
-func Available() []Availability {
-	var all []Availability
-	for _, kind := range Kinds() {
-		server, err := New(kind, Settings{})
-		entry := Availability{Kind: kind, Server: server}
-		if err != nil && !errors.As(err, &entry.Missing) {
-			entry.Missing = &MissingError{Kind: kind, What: err.Error(), broken: true}
-		}
-		all = append(all, entry)
-	}
-	return all
+// missing returns the error for a server that is not installed: what is missing, and the command that
+// installs it.
+func missing(kind Kind, what, install string) error {
+	return &lab.MissingError{What: fmt.Sprintf("%s is not installed (%s)", kind, what), Install: install}
 }
 
 // debianPackage returns the package of a server in Debian and Ubuntu.
@@ -104,8 +67,7 @@ func find(kind Kind, name string, folders ...string) (string, error) {
 			}
 		}
 	}
-	return "", &MissingError{Kind: kind, What: "there is no " + name,
-		Install: lab.AptInstall(debianPackage(kind))}
+	return "", missing(kind, "there is no "+name, lab.AptInstall(debianPackage(kind)))
 }
 
 // installed finds a program and asks for its version.

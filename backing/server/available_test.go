@@ -8,26 +8,21 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestAvailable checks that there is an answer for every kind of server: either its path and version, or a
-// command that installs it.
-func TestAvailable(t *testing.T) {
-	all := Available()
-	if len(all) != len(Kinds()) {
-		t.Fatalf("%d answers for %d servers", len(all), len(Kinds()))
-	}
-	for n, a := range all {
-		if a.Kind != Kinds()[n] {
-			t.Errorf("answer %d is about %s, want %s", n, a.Kind, Kinds()[n])
-		}
+// TestNewFindsPrograms checks that there is an answer for every kind of server: either its path and version,
+// or a command that installs it.
+func TestNewFindsPrograms(t *testing.T) {
+	for _, kind := range Kinds() {
+		found, err := New(kind, Settings{})
 		switch {
-		case a.Missing != nil && !strings.Contains(a.Missing.Error(), "type: "):
-			t.Errorf("%s is missing, and the error has no command: %v", a.Kind, a.Missing)
-		case a.Missing == nil && ((a.Server.Path == "") != (a.Kind == NATS) || a.Server.Version == ""):
-			t.Errorf("%s is installed, but its path or version is wrong: %+v", a.Kind, a.Server.Installed)
+		case err != nil && !strings.Contains(err.Error(), "type: "):
+			t.Errorf("%s is missing, and the error has no command: %v", kind, err)
+		case err == nil && ((found.Path == "") != (kind == NATS) || found.Version == ""):
+			t.Errorf("%s is installed, but its path or version is wrong: %+v", kind, found.Installed)
 		}
-		t.Logf("%s: %v", a.Kind, a.Missing)
+		t.Logf("%s: %v", kind, err)
 	}
 }
 
@@ -40,8 +35,8 @@ func TestMissingProgramNamesItsPackage(t *testing.T) {
 		Cassandra: "type: scripts/need.sh test-all",
 	} {
 		_, err := New(kind, Settings{})
-		var missing *MissingError
-		if !errors.As(err, &missing) || missing.Kind != kind || !strings.Contains(err.Error(), want) {
+		missing, is := errors.AsType[*lab.MissingError](err)
+		if !is || !strings.HasPrefix(missing.What, string(kind)+" ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error = %v, want %q", kind, err, want)
 		}
 	}
@@ -79,13 +74,6 @@ func TestABrokenMongodIsNotReplaced(t *testing.T) {
 	t.Setenv("PATH", fakeProgram(t, "mongod", "hello")+":"+fakeProgram(t, secantusProgram, "1.0"))
 	if found, err := installedMongo(); err == nil || !strings.Contains(err.Error(), "repair this mongod") {
 		t.Errorf("found %+v, %v", found, err)
-	}
-	for _, a := range Available() {
-		if a.Kind == Mongo && (a.Missing == nil || a.Missing.Install != "") {
-			t.Errorf("available: %+v, %+v", a.Server, a.Missing)
-		} else if a.Kind == Mongo && !strings.HasPrefix(a.Missing.Error(), "mongo does not work (") {
-			t.Errorf("error = %v, want that mongo does not work", a.Missing)
-		}
 	}
 }
 

@@ -52,7 +52,7 @@ func describeMemcached(s *Server, unit *lab.UnitSpec) {
 
 // cacheReady returns nil if a client can log in and read.
 func cacheReady(ctx context.Context, s *Server, address string) error {
-	client, err := cache.Open(ctx, s.DSN(address, ""), cache.Options{Connections: 1})
+	client, err := cache.Open(ctx, s.URL(address), cache.Options{Connections: 1})
 	if err != nil {
 		return err
 	}

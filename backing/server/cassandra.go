@@ -30,8 +30,7 @@ func cassandraFolder() string { return filepath.Join(cacheFolder(), "cassandra-"
 func installedCassandra() (Installed, error) {
 	if _, err := os.Stat(filepath.Join(cassandraFolder(),
 		"cassandra-all-"+cassandraVersion+".jar")); err != nil {
-		return Installed{}, &MissingError{Kind: Cassandra, What: "its libraries are not in " + cassandraFolder(),
-			Install: cassandraInstall}
+		return Installed{}, missing(Cassandra, "its libraries are not in "+cassandraFolder(), cassandraInstall)
 	}
 	for _, pattern := range []string{"/usr/lib/jvm/java-17-openjdk-*/bin/java", "/usr/lib/jvm/*-17-*/bin/java",
 		"/usr/lib/jvm/*-17/bin/java"} {
@@ -40,8 +39,8 @@ func installedCassandra() (Installed, error) {
 			return Installed{Path: found[0], Version: cassandraVersion}, nil
 		}
 	}
-	return Installed{}, &MissingError{Kind: Cassandra, What: "there is no Java 17 in /usr/lib/jvm",
-		Install: lab.AptInstall("openjdk-17-jre-headless")}
+	return Installed{}, missing(Cassandra, "there is no Java 17 in /usr/lib/jvm",
+		lab.AptInstall("openjdk-17-jre-headless"))
 }
 
 func describeCassandra(s *Server, unit *lab.UnitSpec) {

@@ -35,19 +35,17 @@ func standInInstall() string {
 // runs as a separate process, so that its licence (GPL-2.0) does not affect ours.
 func installedMongo() (Installed, error) {
 	found, err := installed(Mongo, "mongod", "--version")
-	var missing *MissingError
-	switch {
-	case err == nil:
+	if err == nil {
 		return found, nil
-	case !errors.As(err, &missing):
+	}
+	if _, is := errors.AsType[*lab.MissingError](err); !is {
 		return found, fmt.Errorf("%w: repair this mongod, or take it out of PATH to have the stand-in "+
 			"SecantusDB", err)
 	}
 	path, err := find(Mongo, secantusProgram, filepath.Join(standInFolder(), "bin"))
 	if err != nil {
-		return Installed{}, &MissingError{Kind: Mongo, Install: standInInstall(),
-			What: "there is neither a mongod in PATH (see https://www.mongodb.com/docs/manual/installation/) nor " +
-				"the stand-in SecantusDB"}
+		return Installed{}, missing(Mongo, "there is neither a mongod in PATH (see "+
+			"https://www.mongodb.com/docs/manual/installation/) nor the stand-in SecantusDB", standInInstall())
 	}
 	return Installed{Path: path, Version: secantusInstalled(path), StandIn: "SecantusDB"}, nil
 }
@@ -116,7 +114,7 @@ func (s *Server) addMongoUser(ctx context.Context, address string) error {
 const userExists = 51003
 
 func mongoReady(ctx context.Context, s *Server, address string) error {
-	return withMongo(ctx, s.DSN(address, "admin"), func(client *mongo.Client) error {
+	return withMongo(ctx, s.URL(address), func(client *mongo.Client) error {
 		return client.Database("admin").RunCommand(ctx, bson.D{{Key: "usersInfo", Value: 1}}).Err()
 	})
 }

@@ -10,26 +10,15 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// natsConfig is the configuration file of jetstream.Run. It is declared here a second
-// time, because this package must not link the NATS server; a test compares the two.
-type natsConfig struct {
-	Address  string `json:"address"`
-	User     string `json:"user"`
-	Password string `json:"password"`
-	Folder   string `json:"folder"`
-	Memory   int64  `json:"memory_bytes"`
-	// Connections is the maximum number of clients.
-	Connections int `json:"connections"`
-}
-
 // installedNATS returns no path, because NATS is one of our unit programs.
 func installedNATS() (Installed, error) { return Installed{Version: "built in"}, nil }
 
+// describeNATS fills in the unit with the configuration file of jetstream.Run. It does not use the type of
+// its configuration, because this package must not link the NATS server.
 func describeNATS(s *Server, unit *lab.UnitSpec) {
-	text, err := json.Marshal(natsConfig{
-		Address: "{host}:{port}", User: s.user, Password: s.password, Folder: "{dir}/" + dataFolder,
-		Memory: 4 * s.settings.Memory, Connections: s.settings.Connections,
-	})
+	text, err := json.Marshal(map[string]any{
+		"address": "{host}:{port}", "user": s.user, "password": s.password, "folder": "{dir}/" + dataFolder,
+		"memory_bytes": 4 * s.settings.Memory, "connections": s.settings.Connections})
 	if err != nil {
 		text = []byte(err.Error()) // cannot happen with texts and numbers
 	}
@@ -39,7 +28,7 @@ func describeNATS(s *Server, unit *lab.UnitSpec) {
 
 // natsReady asks JetStream for the account. JetStream is ready once it answers.
 func natsReady(ctx context.Context, s *Server, address string) error {
-	connection, err := nats.Connect(s.DSN(address, ""), nats.Timeout(attemptWithin))
+	connection, err := nats.Connect(s.URL(address), nats.Timeout(attemptWithin))
 	if err != nil {
 		return err
 	}

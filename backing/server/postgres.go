@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" of database/sql
-
 	"github.com/cleave-lab/cleave/lab"
 )
 

@@ -39,8 +39,7 @@ func installedRabbit() (Installed, error) {
 		libraries, _ := filepath.Glob("/usr/lib/rabbitmq/lib/rabbitmq_server-*")
 		return Installed{Path: found[0], Version: cmp.Or(firstVersion(fmt.Sprint(libraries)), "unknown")}, nil
 	}
-	return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no rabbitmq-server",
-		Install: lab.AptInstall(debianPackage(RabbitMQ))}
+	return Installed{}, missing(RabbitMQ, "there is no rabbitmq-server", lab.AptInstall(debianPackage(RabbitMQ)))
 }
 
 func describeRabbit(s *Server, unit *lab.UnitSpec) {
@@ -82,7 +81,7 @@ func describeRabbit(s *Server, unit *lab.UnitSpec) {
 }
 
 func rabbitReady(ctx context.Context, s *Server, address string) error {
-	connection, err := amqp.DialConfig(s.DSN(address, ""), amqp.Config{Dial: dialWithin(ctx)})
+	connection, err := amqp.DialConfig(s.URL(address), amqp.Config{Dial: dialWithin(ctx)})
 	if err != nil {
 		return err
 	}

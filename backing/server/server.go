@@ -10,7 +10,7 @@
 // Clients create schemas, queues and collections (backing/database, backing/broker,
 // backing/document, backing/wide, backing/cache).
 //
-// Entry points: Backings for studies; New for one server; Available for this host.
+// Entry points: Backings for studies; New for one server.
 package server
 
 import (
@@ -82,8 +82,8 @@ type program struct {
 // programOf returns the program of a kind of server.
 func programOf(kind Kind) (program, error) {
 	found, known := map[Kind]program{
-		MariaDB:   {installedMariaDB, describeMariaDB, sqlReady("mysql", "mysql")},
-		Postgres:  {installedPostgres, describePostgres, sqlReady("pgx", "postgres")},
+		MariaDB:   {installedMariaDB, describeMariaDB, sqlReady},
+		Postgres:  {installedPostgres, describePostgres, sqlReady},
 		RabbitMQ:  {installedRabbit, describeRabbit, rabbitReady},
 		NATS:      {installedNATS, describeNATS, natsReady},
 		Mongo:     {installedMongo, describeMongo, mongoReady},
@@ -97,7 +97,7 @@ func programOf(kind Kind) (program, error) {
 	return found, nil
 }
 
-// New returns a server with new credentials. It returns a *MissingError if the program is
+// New returns a server with new credentials. It returns a *lab.MissingError if the program is
 // not installed.
 func New(kind Kind, settings Settings) (*Server, error) {
 	program, err := programOf(kind)

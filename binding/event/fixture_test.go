@@ -150,14 +150,14 @@ func brokers() map[string]func(testing.TB) broker.Config {
 func natsServer(t testing.TB) broker.Config {
 	t.Helper()
 	instance := servers.Started(t, server.NATS, server.Settings{})
-	return broker.Config{Driver: broker.NATS, URL: instance.DSN(""), AckWait: time.Second}
+	return broker.Config{URL: instance.URL(), AckWait: time.Second}
 }
 
 // rabbitServer starts a real server, or skips the test where there is none.
 func rabbitServer(t testing.TB) broker.Config {
 	t.Helper()
 	instance := servers.Started(t, server.RabbitMQ, server.Settings{})
-	return broker.Config{Driver: broker.RabbitMQ, URL: instance.DSN("")}
+	return broker.Config{URL: instance.URL()}
 }
 
 // client connects and declares the topology.

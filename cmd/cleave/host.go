@@ -125,6 +125,17 @@ func programState(program, packaged, use string) backingState {
 	return backingState{Is: program + ", " + use}
 }
 
+// serverState returns the state of a server that Cleave starts for trials.
+func serverState(found *server.Server, err error) backingState {
+	if missing, is := errors.AsType[*lab.MissingError](err); is {
+		return backingState{Missing: missing.What, Install: missing.Install}
+	}
+	if err != nil {
+		return backingState{Missing: err.Error()}
+	}
+	return backingState{Is: found.About()}
+}
+
 // serverPatience is the longest time that a server of the user may take to return its version, and a cluster
 // or host to return its addresses or the proof of consent.
 const serverPatience = 10 * time.Second
@@ -191,12 +202,8 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	found.Backings = map[string]backingState{
 		sqlite.Kind: {Is: "SQLite, embedded"}, cache.Memory: {Is: "a cache in the units, embedded"},
 	}
-	for _, b := range server.Available() {
-		if b.Missing != nil {
-			found.Backings[string(b.Kind)] = backingState{Missing: b.Missing.What, Install: b.Missing.Install}
-		} else {
-			found.Backings[string(b.Kind)] = backingState{Is: b.Server.About()}
-		}
+	for _, kind := range server.Kinds() {
+		found.Backings[string(kind)] = serverState(server.New(kind, server.Settings{}))
 	}
 	found.Backings["haproxy"] = programState("haproxy", "haproxy", "for load balancing between replicas")
 	found.Backings["keepalived"] = programState("keepalived", "keepalived", "for two balancers with one address")

@@ -3,7 +3,6 @@ package servers
 import (
 	"bufio"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,20 +34,13 @@ import (
 )
 
 // target is the address of a server with the credentials of a client.
-type target interface {
-	URL() string
-	DSN(database string) string
-}
+type target interface{ URL() string }
 
 // impostor is a target with a wrong password.
 type impostor struct{ *Instance }
 
 func (i impostor) URL() string {
 	return strings.ReplaceAll(i.Instance.URL(), password(i.Instance), "wrong")
-}
-
-func (i impostor) DSN(database string) string {
-	return strings.ReplaceAll(i.Instance.DSN(database), password(i.Instance), "wrong")
 }
 
 // password returns the password of the server's only user.
@@ -65,10 +57,10 @@ type wordClient interface {
 }
 
 // sqlClient is the wordClient of MariaDB and PostgreSQL.
-type sqlClient struct{ driver string }
+type sqlClient struct{}
 
 // open creates the database and the table of the words if needed, and connects to them.
-func (c sqlClient) open(ctx context.Context, at target) (*sql.DB, error) {
+func (sqlClient) open(ctx context.Context, at target) (*database.DB, error) {
 	place, err := database.ParsePlace(at.URL())
 	if err != nil {
 		return nil, err
@@ -76,11 +68,11 @@ func (c sqlClient) open(ctx context.Context, at target) (*sql.DB, error) {
 	if err := place.Create(ctx, "words"); err != nil {
 		return nil, err
 	}
-	db, err := sql.Open(c.driver, at.DSN("words"))
+	db, err := database.Open(ctx, place.Config("words", 0))
 	if err != nil {
 		return nil, err
 	}
-	_, err = db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS words (word VARCHAR(20) PRIMARY KEY)")
+	_, err = db.Exec(ctx, "CREATE TABLE IF NOT EXISTS words (word VARCHAR(20) PRIMARY KEY)")
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -93,7 +85,7 @@ func (c sqlClient) write(ctx context.Context, at target, word string) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	_, err = db.ExecContext(ctx, "INSERT INTO words VALUES ('"+word+"')")
+	_, err = db.Exec(ctx, "INSERT INTO words VALUES ('"+word+"')")
 	return err
 }
 
@@ -103,20 +95,14 @@ func (c sqlClient) read(ctx context.Context, at target) ([]string, error) {
 		return nil, err
 	}
 	defer func() { _ = db.Close() }()
-	rows, err := db.QueryContext(ctx, "SELECT word FROM words")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
 	var words []string
-	for rows.Next() {
+	err = db.Each(ctx, func(row database.Row) error {
 		var word string
-		if err := rows.Scan(&word); err != nil {
-			return nil, err
-		}
+		err := row.Scan(&word)
 		words = append(words, word)
-	}
-	return words, rows.Err()
+		return err
+	}, "SELECT word FROM words")
+	return words, err
 }
 
 // rabbitClient is the wordClient of RabbitMQ.
@@ -124,7 +110,7 @@ type rabbitClient struct{}
 
 // queue calls work with a channel that confirms messages and the durable queue of the words.
 func (rabbitClient) queue(at target, work func(*amqp.Channel, amqp.Queue) error) error {
-	connection, err := amqp.Dial(at.DSN(""))
+	connection, err := amqp.Dial(at.URL())
 	if err != nil {
 		return err
 	}
@@ -189,7 +175,7 @@ type natsClient struct{}
 
 // stream calls work with a connection and the stream of the words.
 func (natsClient) stream(ctx context.Context, at target, work func(js.JetStream, js.Stream) error) error {
-	connection, err := nats.Connect(at.DSN(""))
+	connection, err := nats.Connect(at.URL())
 	if err != nil {
 		return err
 	}
@@ -235,7 +221,7 @@ type mongoClient struct{}
 
 // collection calls work with the collection of the words, whose writes wait for the journal.
 func (mongoClient) collection(ctx context.Context, at target, work func(*mongo.Collection) error) error {
-	connection, err := mongo.Connect(options.Client().ApplyURI(at.DSN("words")))
+	connection, err := mongo.Connect(options.Client().ApplyURI(at.URL()))
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ type Instance struct {
 
 // Start starts a server with its files in a new folder below dir, and returns when a client can use the
 // server. It creates dir if needed. If the server's program is not installed, the error is a
-// *server.MissingError; tests call Need before.
+// *lab.MissingError; tests call Need before.
 func Start(ctx context.Context, kind server.Kind, dir string, settings server.Settings) (*Instance, error) {
 	if testing.Testing() && os.Getenv(begunVariable) == "" {
 		return nil, errors.New("TestMain of this package must be servers.Main")
@@ -107,8 +107,7 @@ func Need(t testing.TB, kind server.Kind) {
 		testset.Need(t, "it starts "+string(kind))
 	}
 	_, err := server.New(kind, server.Settings{})
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
+	if missing, is := errors.AsType[*lab.MissingError](err); is {
 		t.Skip(missing)
 	}
 }
@@ -153,9 +152,6 @@ func (i *Instance) address(port string) string {
 
 // URL returns server.Server.URL for the server's address.
 func (i *Instance) URL() string { return i.Server.URL(i.Address()) }
-
-// DSN returns server.Server.DSN for the server's address.
-func (i *Instance) DSN(database string) string { return i.Server.DSN(i.Address(), database) }
 
 // Volume returns the server's folder.
 func (i *Instance) Volume() string { return filepath.Join(i.dir, i.name) }

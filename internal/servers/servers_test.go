@@ -50,7 +50,7 @@ func started(t *testing.T, kind server.Kind) *Instance {
 // clients returns the client for each kind of server.
 func clients() map[server.Kind]wordClient {
 	return map[server.Kind]wordClient{
-		server.MariaDB: sqlClient{"mysql"}, server.Postgres: sqlClient{"pgx"},
+		server.MariaDB: sqlClient{}, server.Postgres: sqlClient{},
 		server.RabbitMQ: rabbitClient{}, server.NATS: natsClient{}, server.Mongo: mongoClient{},
 		server.Cassandra: cassandraClient{}, server.Redis: cacheClient{}, server.Memcached: cacheClient{},
 	}
@@ -193,11 +193,12 @@ func TestPostgresLeavesNoSharedMemory(t *testing.T) {
 // MariaDB that starts would remove them.
 func TestMariaDBKeepsTemporaryTablesToItself(t *testing.T) {
 	instance := started(t, server.MariaDB)
-	database, err := sqlClient{"mysql"}.open(testContext(t), instance)
+	database, err := sqlClient{}.open(testContext(t), instance)
 	testset.Must(t, err)
 	defer func() { _ = database.Close() }()
 	var folder string
-	testset.Must(t, database.QueryRowContext(testContext(t), "SELECT @@tmpdir").Scan(&folder))
+	_, err = database.One(testContext(t), []any{&folder}, "SELECT @@tmpdir")
+	testset.Must(t, err)
 	if want := filepath.Join(instance.Volume(), "temporary"); folder != want {
 		t.Errorf("temporary tables are in %s, want %s", folder, want)
 	}

@@ -64,7 +64,7 @@ func Fresh(t testing.TB, driver database.Driver) database.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return database.Config{Driver: driver, DSN: instance.DSN(name)}
+	return place.Config(name, 0)
 }
 
 // Around returns a Place on the server of a PostgreSQL database from Fresh. The names of all

@@ -71,8 +71,7 @@ func bench(ctx context.Context, o options) error {
 			continue
 		}
 		some, err := playStore(ctx, store, o)
-		var missing *server.MissingError
-		if errors.As(err, &missing) {
+		if _, missing := errors.AsType[*lab.MissingError](err); missing {
 			fmt.Fprintf(os.Stderr, "%s: skipped: %v\n", store, err)
 			continue
 		}

@@ -2,8 +2,6 @@ package assembly_test
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/broker"
@@ -15,13 +13,12 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/mapped"
-	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // eventParts are the parts that a design with events needs besides databases.
 type eventParts struct {
 	broker    broker.Config
-	documents document.Config
+	documents string // the address of the document store
 	// A test of faults wraps clients of the broker or the documents, and expects logged errors.
 	wrap        func(broker.Client) broker.Client
 	wrapDocs    func(document.Store) document.Store
@@ -45,7 +42,7 @@ func (s shopOf) surroundings(t *testing.T, unit architecture.Unit) assembly.Surr
 		}
 	}
 	if s.design.Documents != "" {
-		store, err := document.Open(t.Context(), s.around.documents)
+		store, err := assembly.OpenDocuments(t.Context(), s.around.documents)
 		testset.Must(t, err)
 		t.Cleanup(func() { testset.Must(t, store.Close()) })
 		testset.Must(t, assembly.PrepareDocuments(t.Context(), store, suiteSeed()))
@@ -63,25 +60,16 @@ func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 // natsBroker returns a server of this test alone.
 func natsBroker(t *testing.T) broker.Config {
 	t.Helper()
-	return broker.Config{Driver: broker.NATS, URL: servers.Started(t, server.NATS, server.Settings{}).DSN("")}
+	return broker.Config{URL: servers.Started(t, server.NATS, server.Settings{}).URL()}
 }
 
 // rabbitBroker returns the server that all tests share, for one shop at a time. It is emptied after each.
 func rabbitBroker(t *testing.T, classic bool) broker.Config {
-	config := broker.Config{Driver: broker.RabbitMQ, Classic: classic,
-		URL: servers.Shared(t, server.RabbitMQ, server.Settings{}).DSN("")}
+	address := servers.Shared(t, server.RabbitMQ, server.Settings{}).URL()
 	t.Cleanup(func() {
-		client, err := broker.Open(config)
-		testset.Must(t, err)
-		testset.Must(t, assembly.Declare(context.Background(), designOf(t, architecture.Async, nil),
-			assembly.Surroundings{Broker: client, Documents: shoptest.Documents(t)}))
-		testset.Must(t, errors.Join(client.Delete(context.Background()), client.Close()))
+		testset.Must(t, broker.Sweep(context.Background(), address, func(string) bool { return true }))
 	})
-	return config
-}
-
-func sqliteDocuments(t *testing.T) document.Config {
-	return document.Config{Driver: document.SQLite, DSN: filepath.Join(t.TempDir(), "documents.db")}
+	return broker.Config{Classic: classic, URL: address + "?prefix=cleave_test_"}
 }
 
 // completed returns the parts with a broker and a document store of the kinds that a design names, where the
@@ -97,10 +85,9 @@ func (p eventParts) completed(t *testing.T, design architecture.Design) eventPar
 	}
 	switch design.Documents {
 	case "sqlite":
-		p.documents = sqliteDocuments(t)
+		p.documents = "sqlite://" + t.TempDir()
 	case "mongo": // or a stand-in that speaks MongoDB's protocol
-		p.documents = document.Config{Driver: document.Mongo,
-			DSN: servers.Started(t, server.Mongo, server.Settings{}).DSN("views")}
+		p.documents = servers.Started(t, server.Mongo, server.Settings{}).URL()
 	}
 	return p
 }

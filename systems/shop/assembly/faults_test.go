@@ -42,7 +42,7 @@ type restartable struct {
 func restartableNATS(t *testing.T) restartable {
 	t.Helper()
 	instance := servers.Started(t, server.NATS, server.Settings{})
-	return restartable{broker.Config{Driver: broker.NATS, URL: instance.DSN(""), AckWait: time.Second}, func() {
+	return restartable{broker.Config{URL: instance.URL(), AckWait: time.Second}, func() {
 		if err := instance.Restart(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -61,7 +61,7 @@ func restartableRabbit(t *testing.T) restartable {
 		}
 		return held, err
 	}
-	return restartable{broker.Config{Driver: broker.RabbitMQ, URL: instance.DSN(""), Unacked: unacked}, func() {
+	return restartable{broker.Config{URL: instance.URL(), Unacked: unacked}, func() {
 		if err := errors.Join(instance.Kill(), instance.Restart(context.Background())); err != nil {
 			t.Error(err)
 		}
@@ -275,7 +275,7 @@ func (s shopOf) onlooker(t *testing.T) assembly.Surroundings {
 	t.Cleanup(func() { testset.Must(t, client.Close()) })
 	around := assembly.Surroundings{Broker: client}
 	if s.design.Documents != "" {
-		store, err := document.Open(t.Context(), s.around.documents)
+		store, err := assembly.OpenDocuments(t.Context(), s.around.documents)
 		testset.Must(t, err)
 		t.Cleanup(func() { testset.Must(t, store.Close()) })
 		around.Documents = store

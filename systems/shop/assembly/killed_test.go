@@ -107,7 +107,7 @@ func TestKilledBetweenCommitAndPublishing(t *testing.T) {
 	} {
 		t.Run(string(publishing), func(t *testing.T) {
 			instance := servers.Started(t, server.NATS, server.Settings{})
-			p := process{program: program, dir: t.TempDir(), address: shoptest.Address(t), broker: instance.DSN(""),
+			p := process{program: program, dir: t.TempDir(), address: shoptest.Address(t), broker: instance.URL(),
 				knobs: knobs("placement", "together", "publishing", string(publishing), "views", "tables")}
 			seed := suiteSeed()
 			testset.Must(t, p.command(t, assembly.UnitJob{Prepare: &seed}).Run())
@@ -139,7 +139,7 @@ func onProcess(t *testing.T, p process) shopOf {
 	testset.Must(t, err)
 	return shopOf{design: designOf(t, architecture.Async, p.knobs),
 		config: func(name string) database.Config { return place.Config(name, 1) },
-		around: eventParts{broker: broker.Config{Driver: broker.NATS, URL: p.broker}}}
+		around: eventParts{broker: broker.Config{URL: p.broker}}}
 }
 
 // awaitOrders waits until so many orders are committed.

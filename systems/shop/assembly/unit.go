@@ -161,12 +161,7 @@ func (d Databases) Close() error {
 
 // OpenBroker returns a client of the broker of a design at an address.
 func OpenBroker(design architecture.Design, address string) (broker.Client, error) {
-	config := broker.Config{Driver: broker.RabbitMQ, URL: address,
-		Classic: design.Broker == architecture.BrokerClassic}
-	if design.Broker == architecture.BrokerNATS {
-		config.Driver = broker.NATS
-	}
-	return broker.Open(config)
+	return broker.Open(broker.Config{URL: address, Classic: design.Broker == architecture.BrokerClassic})
 }
 
 // viewsName is the database, or the file, of the read models.
@@ -175,7 +170,7 @@ const viewsName = "views"
 // OpenDocuments returns a client of the document store at an address: sqlite:///folder or
 // mongodb://...
 func OpenDocuments(ctx context.Context, address string) (document.Store, error) {
-	return document.OpenAt(ctx, address, viewsName)
+	return document.Open(ctx, address, viewsName)
 }
 
 // fill makes and fills the tables of some components.

@@ -64,7 +64,7 @@ func (p *place) fresh(ctx context.Context) (config database.Config, err error) {
 		if err != nil {
 			return config, err
 		}
-		config.DSN = p.server.DSN(name)
+		config = where.Config(name, 0)
 	}
 	db, err := database.Open(ctx, config)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
-	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -41,8 +40,7 @@ func onEach(
 // this process.
 func againstRaw(ctx context.Context, driver database.Driver, o options) (all []figures.Figure, err error) {
 	place, err := newPlace(ctx, driver)
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
+	if _, missing := errors.AsType[*lab.MissingError](err); missing {
 		return nil, fmt.Errorf("%w: %w", errSkipped, err)
 	}
 	if err != nil {

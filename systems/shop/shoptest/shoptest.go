@@ -4,7 +4,6 @@ package shoptest
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -40,8 +39,7 @@ func Open(t testing.TB, config database.Config, seed shop.Seed, of ...string) *d
 // Documents returns an empty document store.
 func Documents(t testing.TB) document.Store {
 	t.Helper()
-	store, err := document.Open(context.Background(), document.Config{Driver: document.SQLite,
-		DSN: filepath.Join(t.TempDir(), "documents.db")})
+	store, err := document.Open(context.Background(), "sqlite://"+t.TempDir(), "documents")
 	testset.Must(t, err)
 	t.Cleanup(func() { testset.Must(t, store.Close()) })
 	return store

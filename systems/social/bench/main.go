@@ -57,8 +57,7 @@ func bench(ctx context.Context, o settings) error {
 	var all []figures.Figure
 	for _, store := range []string{architecture.SQLite, architecture.Mongo} {
 		rows, err := playStore(ctx, store, o)
-		var missing *server.MissingError
-		if errors.As(err, &missing) {
+		if _, missing := errors.AsType[*lab.MissingError](err); missing {
 			fmt.Fprintf(os.Stderr, "%s: skipped: %v\n", store, err)
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 // open returns a fresh store with a collection, until the test ends.
 func open(t *testing.T, collection document.Collection) document.Store {
 	t.Helper()
-	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), "content")
+	store, err := document.Open(t.Context(), "sqlite://"+t.TempDir(), "content")
 	testset.Must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	testset.Must(t, store.Declare(t.Context(), collection))

@@ -15,7 +15,7 @@ import (
 // openUsers returns the component users over a fresh store.
 func openUsers(t *testing.T) *Users {
 	t.Helper()
-	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), usersName)
+	store, err := document.Open(t.Context(), "sqlite://"+t.TempDir(), usersName)
 	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {

@@ -259,7 +259,7 @@ func TestTheCacheIsAsked(t *testing.T) {
 func TestABadAnnouncementBlocksNothing(t *testing.T) {
 	people := peopleOf(t, 12, 20)
 	n := start(t, architecture.Monolith, map[string]string{"fan_out_by": "events"}, people)
-	client, err := openBroker(t.Context(), architecture.Design{Broker: architecture.NATS}, n.broker)
+	client, err := openBroker(t.Context(), n.broker)
 	testset.Must(t, err)
 	defer func() { _ = client.Close() }()
 	id := n.compose(t, 1, "once")

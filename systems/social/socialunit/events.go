@@ -13,7 +13,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/social"
-	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/compose"
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
@@ -42,13 +41,9 @@ const (
 	quietPolls = 3
 )
 
-// openBroker returns a client of a design's broker, in which it has declared the queue.
-func openBroker(ctx context.Context, design architecture.Design, address string) (broker.Client, error) {
-	config := broker.Config{Driver: broker.RabbitMQ, URL: address}
-	if design.Broker == architecture.NATS {
-		config.Driver = broker.NATS
-	}
-	client, err := broker.Open(config)
+// openBroker returns a client of the broker at an address, in which it has declared the queue.
+func openBroker(ctx context.Context, address string) (broker.Client, error) {
+	client, err := broker.Open(broker.Config{URL: address})
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func startWith(
 	testset.Must(t, err)
 	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Key: testKey}
 	if design.Broker != "" {
-		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
+		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).URL()
 	}
 	testset.Must(t, Fill(t.Context(), design, place.Documents, people))
 	place.Dir = hostingtest.Identities(t, design.Security, design.Names()...)

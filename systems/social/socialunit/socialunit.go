@@ -210,7 +210,7 @@ func (u *Unit) open(ctx context.Context) (err error) {
 		u.Keep(u.third)
 	}
 	if u.design.NeedsBroker(u.unit) {
-		if u.broker, err = openBroker(ctx, u.design, u.place.Broker); err != nil {
+		if u.broker, err = openBroker(ctx, u.place.Broker); err != nil {
 			return err
 		}
 		u.Keep(u.broker)
@@ -314,7 +314,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 // OpenStore opens the document store of a component and declares its collection. Each component has a
 // database of its own.
 func OpenStore(ctx context.Context, address, part string) (document.Store, error) {
-	store, err := document.OpenAt(ctx, address, social.Name+"_"+strings.ReplaceAll(part, "-", "_"))
+	store, err := document.Open(ctx, address, social.Name+"_"+strings.ReplaceAll(part, "-", "_"))
 	if err != nil {
 		return nil, err
 	}

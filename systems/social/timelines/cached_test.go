@@ -26,7 +26,7 @@ func newestOf(from, to int) (ids []string) {
 // open returns entries in a store of their own, with an empty cache.
 func open(t *testing.T) entries {
 	t.Helper()
-	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), "timelines")
+	store, err := document.Open(t.Context(), "sqlite://"+t.TempDir(), "timelines")
 	testset.Must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	testset.Must(t, store.Declare(t.Context(), UserCollection))
