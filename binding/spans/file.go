@@ -8,17 +8,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Record is a span as read from a file.
+// Record is a span that has ended.
 type Record struct {
 	Trace      trace.TraceID
 	ID, Parent trace.SpanID // Parent is invalid for the first span of a trace
@@ -130,30 +131,25 @@ func cutIncompleteLine(name string) error {
 }
 
 // line returns a line of a file: the spans of a unit, with their resource and scope.
-func line(unit string, part []kept) otlpLine {
+func line(unit string, part []Record) otlpLine {
 	spans := make([]otlpSpan, len(part))
-	for i, k := range part {
+	for i, r := range part {
 		spans[i] = otlpSpan{
-			TraceID: k.trace.String(), SpanID: k.id.String(), Name: k.name, Kind: k.role,
-			Start: strconv.FormatInt(k.start, 10), End: strconv.FormatInt(k.end, 10),
-			Attributes: append(attributes(k.extra), otlpAttribute{lab.SegmentAttribute, otlpValue{string(k.segment)}}),
+			TraceID: r.Trace.String(), SpanID: r.ID.String(), Name: r.Name, Kind: r.Role,
+			Start: strconv.FormatInt(r.Start, 10), End: strconv.FormatInt(r.End, 10),
+			Attributes: []otlpAttribute{{lab.SegmentAttribute, otlpValue{string(r.Kind)}}},
 		}
-		if k.parent.IsValid() {
-			spans[i].Parent = k.parent.String()
+		for _, key := range slices.Sorted(maps.Keys(r.Notes)) {
+			spans[i].Attributes = append(spans[i].Attributes, otlpAttribute{key, otlpValue{r.Notes[key]}})
+		}
+		if r.Parent.IsValid() {
+			spans[i].Parent = r.Parent.String()
 		}
 	}
 	return otlpLine{[]otlpResource{{
 		Resource:   otlpAttributes{[]otlpAttribute{{service, otlpValue{unit}}}},
 		ScopeSpans: []otlpScope{{otlpName{scope}, spans}},
 	}}}
-}
-
-func attributes(extra []attribute.KeyValue) []otlpAttribute {
-	var all []otlpAttribute
-	for _, a := range extra {
-		all = append(all, otlpAttribute{string(a.Key), otlpValue{a.Value.String()}})
-	}
-	return all
 }
 
 // Files lists the files of all units in a directory.

@@ -29,7 +29,7 @@ type Provider struct {
 	bound  uint64 // see begin
 
 	mu       sync.Mutex
-	kept     [][]kept // pieces, because one growing slice would be copied repeatedly
+	kept     [][]Record // pieces, because one growing slice would be copied repeatedly
 	counts   Counts
 	reported int64 // dropped spans that are already reported in a file
 }
@@ -62,7 +62,7 @@ func (p *Provider) Counts() Counts {
 }
 
 // keep stores an ended span.
-func (p *Provider) keep(k kept) {
+func (p *Provider) keep(r Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.counts.Kept >= maxKept {
@@ -72,10 +72,10 @@ func (p *Provider) keep(k kept) {
 	p.counts.Kept++
 	last := len(p.kept) - 1
 	if last < 0 || len(p.kept[last]) == perPiece {
-		p.kept = append(p.kept, make([]kept, 0, perPiece))
+		p.kept = append(p.kept, make([]Record, 0, perPiece))
 		last++
 	}
-	p.kept[last] = append(p.kept[last], k)
+	p.kept[last] = append(p.kept[last], r)
 }
 
 type tracer struct {
@@ -105,8 +105,8 @@ func (t *tracer) Start(
 	}
 	s.context = trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: newSpanID(),
 		TraceFlags: trace.FlagsSampled})
-	s.kept = kept{trace: id, id: s.context.SpanID(), parent: parent.SpanID(),
-		role: trace.ValidateSpanKind(config.SpanKind()), name: name}
+	s.kept = Record{Trace: id, ID: s.context.SpanID(), Parent: parent.SpanID(),
+		Role: trace.ValidateSpanKind(config.SpanKind()), Name: name}
 	s.SetAttributes(config.Attributes()...)
 	return trace.ContextWithSpan(ctx, s), s
 }

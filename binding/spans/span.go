@@ -1,7 +1,6 @@
 package spans
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -12,17 +11,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// kept is a span that has ended, in a compact form.
-type kept struct {
-	trace      trace.TraceID
-	id, parent trace.SpanID
-	role       trace.SpanKind
-	name       string
-	segment    lab.SegmentKind
-	start, end int64                // nanoseconds since 1970
-	extra      []attribute.KeyValue // all attributes except the segment kind
-}
-
 // span is a span that has started. The embedded noop.Span ignores events, links and
 // errors.
 type span struct {
@@ -32,7 +20,7 @@ type span struct {
 	began    time.Time
 
 	mu    sync.Mutex
-	kept  kept
+	kept  Record // without its Unit
 	ended bool
 }
 
@@ -55,7 +43,7 @@ func (s *span) IsRecording() bool {
 func (s *span) SetName(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept.name = name
+	s.kept.Name = name
 }
 
 // SetAttributes implements trace.Span.
@@ -64,11 +52,13 @@ func (s *span) SetAttributes(attributes ...attribute.KeyValue) {
 	defer s.mu.Unlock()
 	for _, a := range attributes {
 		if a.Key == lab.SegmentAttribute {
-			s.kept.segment = lab.SegmentKind(a.Value.AsString())
+			s.kept.Kind = lab.SegmentKind(a.Value.AsString())
 			continue
 		}
-		s.kept.extra = append(slices.DeleteFunc(s.kept.extra,
-			func(known attribute.KeyValue) bool { return known.Key == a.Key }), a)
+		if s.kept.Notes == nil {
+			s.kept.Notes = map[string]string{}
+		}
+		s.kept.Notes[string(a.Key)] = a.Value.String()
 	}
 }
 
@@ -89,6 +79,6 @@ func (s *span) End(options ...trace.SpanEndOption) {
 	s.ended = true
 	// Both times are of the host's wall clock, so that they compare with those of other
 	// processes. If the clock is adjusted in between, the length is wrong.
-	s.kept.start, s.kept.end = s.began.UnixNano(), ended.UnixNano()
+	s.kept.Start, s.kept.End = s.began.UnixNano(), ended.UnixNano()
 	s.provider.keep(s.kept)
 }
