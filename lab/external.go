@@ -87,16 +87,16 @@ type SystemAudit struct {
 
 // AuditDatabase is a database of the system.
 type AuditDatabase struct {
-	Driver string `json:"driver"` // "postgres" or "mysql", which is for MariaDB, too
+	Driver string `json:"driver" yaml:"driver"` // "postgres" or "mysql", which is for MariaDB, too
 	// At is a unit of the system, or a loopback address of the conductor's host, with a port.
-	At   string `json:"at"`
-	Name string `json:"name"`
-	User string `json:"user"`
+	At   string `json:"at" yaml:"at"`
+	Name string `json:"name" yaml:"name"`
+	User string `json:"user" yaml:"user"`
 	// At most one of these gives the password: Password is a reference to a variable, PasswordFile a file of the
 	// conductor's host, and PasswordOf a variable of the unit at At.
-	Password     string `json:"password,omitempty"`
-	PasswordFile string `json:"password_file,omitempty"`
-	PasswordOf   string `json:"password_of,omitempty"`
+	Password     string `json:"password,omitempty" yaml:"password,omitempty"`
+	PasswordFile string `json:"password_file,omitempty" yaml:"password_file,omitempty"`
+	PasswordOf   string `json:"password_of,omitempty" yaml:"password_of,omitempty"`
 }
 
 // AuditQuery is a query with its right answer, which is one of Equals, Counts and NoRows.

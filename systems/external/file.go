@@ -103,8 +103,8 @@ type audit struct {
 		Status int            `yaml:"status,omitempty"`
 		JSON   map[string]any `yaml:"json,omitempty"`
 	} `yaml:"requests,omitempty"`
-	Databases map[string]auditDatabase `yaml:"databases,omitempty"`
-	Queries   []auditQuery             `yaml:"queries,omitempty"`
+	Databases map[string]lab.AuditDatabase `yaml:"databases,omitempty"`
+	Queries   []auditQuery                 `yaml:"queries,omitempty"`
 }
 
 // argv is a command: a list, or a text that shell.Split splits.

@@ -33,17 +33,6 @@ const (
 	maxWait    = 10 * time.Minute // for an answer to become right
 )
 
-// auditDatabase is a database of an audit in a system file, with the fields of lab.AuditDatabase.
-type auditDatabase struct {
-	Driver       string `yaml:"driver"`
-	At           string `yaml:"at"`
-	Name         string `yaml:"name"`
-	User         string `yaml:"user"`
-	Password     string `yaml:"password,omitempty"`
-	PasswordFile string `yaml:"password_file,omitempty"`
-	PasswordOf   string `yaml:"password_of,omitempty"`
-}
-
 // auditQuery is a query of an audit in a system file. See lab.AuditQuery for its fields.
 type auditQuery struct {
 	Rule   string        `yaml:"rule"`
@@ -145,15 +134,14 @@ func isLoopback(host string) bool {
 // addQueries adds the databases and queries to the audit of a system file in a folder.
 func (a audit) addQueries(all *lab.SystemAudit, folder string) {
 	for name, db := range a.Databases {
-		database := lab.AuditDatabase(db)
-		database.Driver = drivers[db.Driver]
+		db.Driver = drivers[db.Driver]
 		if db.PasswordFile != "" {
-			database.PasswordFile = within(folder, db.PasswordFile)
+			db.PasswordFile = within(folder, db.PasswordFile)
 		}
 		if all.Databases == nil {
 			all.Databases = map[string]lab.AuditDatabase{}
 		}
-		all.Databases[name] = database
+		all.Databases[name] = db
 	}
 	for _, q := range a.Queries {
 		query := lab.AuditQuery{Rule: q.Rule, In: q.In, SQL: q.SQL, Counts: q.Counts, NoRows: q.NoRows,
