@@ -143,8 +143,8 @@ type Stretch struct {
 
 // Step is one step of a waterfall: Variant / Before by block.
 type Step struct {
-	// Name is the name of a step between two variants of the study, which makes all Changes together; empty
-	// if the step changes only Knob.
+	// Name is the name of a step between two variants that a study lists: "sync -> async". It is empty for a
+	// step that is named after what it changes. Changes lists the changes of either; Knob and Change join them.
 	Name    string       `json:"name,omitempty"`
 	Changes []KnobChange `json:"changes,omitempty"`
 	Knob    string       `json:"knob"`
@@ -171,8 +171,8 @@ type Step struct {
 // Label returns a description of the step: its Name, else Plain, else its knob and change.
 func (s Step) Label() string { return cmp.Or(s.Name, s.Plain, s.Knob+" "+s.Change) }
 
-// Turned lists Changes, which every step has, and the knobs that come with them: "data shared ->
-// databases, placement together -> apart (with binding http)".
+// Turned lists Changes and the knobs that come with them: "data shared -> databases, placement together ->
+// apart (with binding http)". It is empty if there are no Changes.
 func (s Step) Turned() string {
 	var parts []string
 	for _, c := range s.Changes {

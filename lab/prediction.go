@@ -8,7 +8,7 @@ const PredictionSchema = "cleave-prediction/1"
 type Prediction struct {
 	Schema string  `json:"schema"`
 	Model  string  `json:"model"`            // its name
-	Change string  `json:"change,omitempty"` // in words; if all partitions are ranked, only stores change
+	Change string  `json:"change,omitempty"` // in words; if all partitions are ranked, only that of stores
 	Rate   float64 `json:"rate"`             // operations per second
 	Cores  float64 `json:"cores"`            // of the host on which all units run
 	Seed   uint64  `json:"seed"`

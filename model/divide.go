@@ -154,7 +154,25 @@ func (b *builder) call(n *node) Call {
 	for _, callee := range n.calls {
 		c.Calls = append(c.Calls, b.call(callee))
 	}
+	messagesBehind(c.Calls)
 	return c
+}
+
+// messagesBehind moves messages behind the parallel calls after them, unless they come first: a parallel call
+// begins with the call before it, which has to be the one beside which it ran.
+func messagesBehind(calls []Call) {
+	beside := -1 // index of the last call that the caller waits for
+	for i, c := range calls {
+		switch {
+		case c.Async:
+		case c.Parallel && beside >= 0:
+			beside++
+			copy(calls[beside+1:i+1], calls[beside:i])
+			calls[beside] = c
+		default:
+			beside = i
+		}
+	}
 }
 
 // distribution returns the distribution of a value over all executions, in seconds, or the zero

@@ -53,6 +53,7 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 	}
 	from.Source = cmp.Or(from.Source, Trace)
 	b := builder{Evidence: from, units: map[string][]string{}, unitOf: map[string]string{},
+		named:  map[string]string{},
 		stores: map[string]Store{}, noted: map[string]bool{}}
 	roots := map[string]*node{}
 	for _, t := range from.Traces {
@@ -90,6 +91,7 @@ type builder struct {
 	Evidence
 	units    map[string][]string // components of units, in order of appearance
 	unitOf   map[string]string   // units of components
+	named    map[string]string   // components, by their names in the traces
 	stores   map[string]Store
 	within   map[string]bool      // stores that are in a transaction, for the current trace
 	shares   map[string]cpuShares // by unit; see divide
@@ -164,25 +166,34 @@ func tidy(name string) string {
 func UnitName(service string) string { return tidy(service) }
 
 // componentName returns the tidy name of a component, without the characters that separate components in
-// placements.
-func componentName(name string) string {
-	return tidy(strings.NewReplacer(",", "_", "+", "_").Replace(name))
+// placements. A number keeps names apart that differ only in these.
+func (b *builder) componentName(name string) string {
+	name = tidy(name)
+	if b.named[name] == "" {
+		plain := tidy(strings.NewReplacer(",", "_", "+", "_").Replace(name))
+		unique := plain
+		for i := 2; slices.Contains(slices.Collect(maps.Values(b.named)), unique); i++ {
+			unique = tidy(fmt.Sprint(plain, "_", i))
+		}
+		b.named[name] = unique
+	}
+	return b.named[name]
 }
 
 // component returns the component and the unit of a span. A span without the attribute belongs to the
 // component of its caller in the same service, or else to a component with the name of the service.
 func (b *builder) component(s *lab.SpanNode, caller *node) (component, unit string) {
-	unit, component = tidy(s.Service), componentName(s.Component)
+	unit, component = tidy(s.Service), b.componentName(s.Component)
 	switch {
 	case s.Component != "":
 	case caller != nil && caller.unit == unit:
 		component = caller.component
 	default:
-		component = componentName(unit)
+		component = b.componentName(unit)
 	}
 	if in, known := b.unitOf[component]; known && in != unit {
 		b.note("%s is in the services %s and %s: the model has a component for each", component, in, unit)
-		component = componentName(unit + "/" + component)
+		component = b.componentName(unit + "/" + component)
 	}
 	if _, known := b.unitOf[component]; !known {
 		b.unitOf[component], b.units[unit] = unit, append(b.units[unit], component)

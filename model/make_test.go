@@ -293,6 +293,36 @@ func TestParallelCallsBehindAMessage(t *testing.T) {
 	}
 }
 
+// TestAMessageBetweenParallelCalls: the calls stay beside each other, and the message comes behind them.
+func TestAMessageBetweenParallelCalls(t *testing.T) {
+	call := func(name string, start, end int64) *lab.SpanNode {
+		return inComponent(name, span("a", name, code, start, end))
+	}
+	m, _ := made(t, Evidence{Name: "between", Traces: []*lab.SpanNode{span("a", "GET /", code, 0, 500,
+		async(call("early", 10, 20)), call("x", 100, 300), async(call("m", 150, 160)), call("y", 200, 400),
+		call("z", 400, 450))}})
+	got := ""
+	for _, c := range m.Operations[0].Call.Calls {
+		got += fmt.Sprintf("%s %t %t, ", c.Component, c.Async, c.Parallel)
+	}
+	if want := "early true false, x false false, y false true, m true false, z false false, "; got != want {
+		t.Errorf("calls %s, want %s", got, want)
+	}
+}
+
+// TestComponentsKeepApart whose names differ only in characters that separate components in placements.
+func TestComponentsKeepApart(t *testing.T) {
+	var below []*lab.SpanNode
+	for i, name := range []string{"a,b", "a+b", "a_b", "a,b", "a+b"} {
+		below = append(below, inComponent(name, span("shop", "work", code, int64(i*10), int64(i*10+5))))
+	}
+	root := span("shop", "GET /", code, 0, 50, below...)
+	m, _ := made(t, Evidence{Name: "apart", Traces: []*lab.SpanNode{root}})
+	if got := strings.Join(m.Components(), " "); got != "shop a_b a_b_2 a_b_3" {
+		t.Errorf("components %s", got)
+	}
+}
+
 // TestWhatATraceLacks is reported, or does not matter: callees without spans, commits, calls for metered CPU
 // time, calls or operations beyond a limit, dropped spans, or any trace.
 func TestWhatATraceLacks(t *testing.T) {

@@ -173,13 +173,16 @@ func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials [
 	return all
 }
 
-// usedShare returns the share of the host's cores that a system used in a trial; 0 if the cores are unknown.
+// usedShare returns the share of the host's cores that a system used in a trial; 0 if the cores, or the CPU
+// time of some units, are unknown.
 func usedShare(m lab.Metered) float64 {
-	if m.Processors == 0 || m.WindowSeconds == 0 {
+	generator := m.Roles[lab.RoleGenerator]
+	_, lacks := m.Total.Unavailable["cpu_seconds"]
+	if _, lacksGenerator := generator.Unavailable["cpu_seconds"]; lacks || lacksGenerator || m.Processors == 0 ||
+		m.WindowSeconds == 0 {
 		return 0
 	}
-	used := m.Total.CPUSeconds - m.Roles[lab.RoleGenerator].CPUSeconds
-	return used / m.WindowSeconds / float64(m.Processors)
+	return (m.Total.CPUSeconds - generator.CPUSeconds) / m.WindowSeconds / float64(m.Processors)
 }
 
 // moreCrossings returns how many more calls of an operation cross units in a variant of a rehearsal than in

@@ -137,6 +137,28 @@ func TestAHopWhoseSidesWorkAtOnce(t *testing.T) {
 	}
 }
 
+// TestTheUsedShareIsUnknown where the CPU time of some units was not metered: what was metered of the others
+// would make a busy host look idle.
+func TestTheUsedShareIsUnknown(t *testing.T) {
+	lacks := map[string]string{"cpu_seconds": "the unit ended before the second mark"}
+	generator := func(u lab.Usage) map[string]lab.Usage { return map[string]lab.Usage{lab.RoleGenerator: u} }
+	for name, c := range map[string]struct {
+		metered lab.Metered
+		want    float64
+	}{
+		"known": {lab.Metered{Total: lab.Usage{CPUSeconds: 5}, Roles: generator(lab.Usage{CPUSeconds: 1})}, 0.5},
+		"of the system": {lab.Metered{Total: lab.Usage{CPUSeconds: 5, Unavailable: lacks},
+			Roles: generator(lab.Usage{CPUSeconds: 1})}, 0},
+		"of the generator": {lab.Metered{Total: lab.Usage{CPUSeconds: 5},
+			Roles: generator(lab.Usage{Unavailable: lacks})}, 0},
+	} {
+		c.metered.WindowSeconds, c.metered.Processors = 2, 4
+		if got := usedShare(c.metered); got != c.want {
+			t.Errorf("%s: %g, want %g", name, got, c.want)
+		}
+	}
+}
+
 // TestTheHopOfARehearsal: the change adds two hops to an operation, so a hop costs half of the difference
 // between the placements, in each block with a valid trial of both that did not fall behind its load.
 func TestTheHopOfARehearsal(t *testing.T) {
