@@ -18,5 +18,5 @@
 //	unmeasured      a measurement that Cleave does not take
 //
 // The package only reads its embedded files and computes nothing: the statuses come from
-// a recomputation, which the package's tests repeat.
+// a recomputation, which the package's tests repeat. The tests also check that the files are complete.
 package published

@@ -1,10 +1,8 @@
 package published
 
 import (
-	"bytes"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -12,9 +10,6 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 )
-
-// Schema versions the files of this package.
-const Schema = "cleave-published/1"
 
 //go:embed *.json
 var files embed.FS
@@ -109,19 +104,9 @@ func Load(name string) (*Study, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no published figures of study %q: there are those of %v", name, Names())
 	}
-	return Parse(data)
-}
-
-// Parse reads and validates one file. Every mistake is reported.
-func Parse(data []byte) (*Study, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
 	var s Study
-	if err := decoder.Decode(&s); err != nil {
-		return nil, fmt.Errorf("read published figures: %w", err)
-	}
-	if err := s.check(); err != nil {
-		return nil, fmt.Errorf("published figures of %q: %w", s.Study, err)
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("read the published figures of %q: %w", name, err)
 	}
 	return &s, nil
 }
@@ -173,87 +158,4 @@ func (f Figure) UnitFactor() (float64, bool) {
 		return 1 << 30, true
 	}
 	return 0, false
-}
-
-// check finds every mistake in the file.
-func (s *Study) check() error {
-	var problems []error
-	if s.Schema != Schema {
-		problems = append(problems, fmt.Errorf("schema is %q, want %q", s.Schema, Schema))
-	}
-	if s.Study == "" || len(s.Figures) == 0 {
-		problems = append(problems, errors.New("study and figures must be given"))
-	}
-	seen := map[string]bool{}
-	for _, f := range s.Figures {
-		if seen[f.ID] || f.ID == "" {
-			problems = append(problems, fmt.Errorf("figure id %q is empty or used twice", f.ID))
-		}
-		seen[f.ID] = true
-		if err := s.checkFigure(f); err != nil {
-			problems = append(problems, fmt.Errorf("figure %s: %w", f.ID, err))
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// checkFigure returns the first mistake in a figure: an unknown name, a missing value or an incomplete
-// mapping.
-func (s *Study) checkFigure(f Figure) error {
-	if _, ok := s.Statuses[f.Status]; !ok {
-		return fmt.Errorf("status %q is not explained in statuses", f.Status)
-	}
-	if f.Source == "" || f.Unit == "" || f.Missing && f.Value != 0 {
-		return errors.New("source, unit and a value must be given; one that is missing has none")
-	}
-	for _, name := range append(slices.Clone(f.Ours.Points), f.Ours.Point) {
-		if _, ok := s.Point(name); name != "" && !ok {
-			return fmt.Errorf("point %q is not among the points", name)
-		}
-	}
-	if !s.knowsMetric(f.Ours.Metric) && f.Ours.Quantity != Setting && f.Ours.Quantity != Unmeasured {
-		return fmt.Errorf("metric %q is not one of ours", f.Ours.Metric)
-	}
-	converted := []Quantity{Run, Mean, Slope, Intercept}
-	if _, ok := f.UnitFactor(); !ok && slices.Contains(converted, f.Ours.Quantity) {
-		return fmt.Errorf("unit %q cannot be turned into one of ours", f.Unit)
-	}
-	return f.Ours.check()
-}
-
-// knowsMetric reports whether figures may be mapped to the metric.
-func (s *Study) knowsMetric(name string) bool {
-	if len(s.Metrics) > 0 {
-		return slices.Contains(s.Metrics, name)
-	}
-	_, known := lab.MetricNamed(lab.JobMetrics(), name)
-	return known
-}
-
-// check returns an error if the quantity is unknown or the mapping lacks a part that the quantity needs.
-func (m Mapping) check() error {
-	atPoint, along := m.Variant != "" && m.Point != "", m.Variant != "" && len(m.Points) > 1
-	complete := false
-	switch m.Quantity {
-	case Run:
-		complete = atPoint && m.Run > 0
-	case Mean:
-		complete = atPoint
-	case RatioOfMeans:
-		complete = atPoint && m.Against != ""
-	case MeanOfRatios:
-		complete = along && m.Against != ""
-	case Slope, Intercept:
-		complete = along && m.Factor != ""
-	case Curve:
-		complete = m.Variant != ""
-	case Setting, Unmeasured:
-		complete = true
-	default:
-		return fmt.Errorf("quantity %q is unknown", m.Quantity)
-	}
-	if !complete {
-		return fmt.Errorf("quantity %q lacks its variant, point, points, factor or run: %+v", m.Quantity, m)
-	}
-	return nil
 }

@@ -283,39 +283,3 @@ func TestNegativeFixedCostsAreImpossible(t *testing.T) {
 		}
 	}
 }
-
-func TestParseRefuses(t *testing.T) {
-	data, err := files.ReadFile("rego2021.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	good := string(data)
-	tests := []struct{ name, old, with, says string }{
-		{"another schema", Schema, "cleave-published/0", "schema"},
-		{"unknown field", `"study": `, `"studie": `, "unknown field"},
-		{"unknown quantity", `"quantity": "run"`, `"quantity": "walk"`, `"walk"`},
-		{"unknown metric", `"metric": "elapsed"`, `"metric": "speed"`, `"speed"`},
-		{"unknown point", `"point": "s1"`, `"point": "s0"`, `"s0"`},
-		{"unknown status", `"status": "raw"`, `"status": "cooked"`, `"cooked"`},
-		{"unknown unit of a run", `"unit": "ms"`, `"unit": "furlong"`, `"furlong"`},
-		{"same id twice", `"s0-002"`, `"s0-001"`, "s0-001"},
-		{"run without number", `, "run": 1}}`, `}}`, "lacks"},
-		{"missing with a value", `"status": "raw"`, `"missing": true, "status": "raw"`,
-			"one that is missing has none"},
-		{"no JSON", `{`, ``, "read published figures"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			bad := strings.Replace(good, test.old, test.with, 1)
-			if bad == good {
-				t.Fatalf("%q does not occur in the file", test.old)
-			}
-			if _, err := Parse([]byte(bad)); err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("error = %v, want one that says %q", err, test.says)
-			}
-		})
-	}
-	if _, err := Load("nobody1999"); err == nil || !strings.Contains(err.Error(), "rego2021") {
-		t.Errorf("error = %v, want one that lists the studies", err)
-	}
-}
