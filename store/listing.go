@@ -25,10 +25,9 @@ func (s *Shelf) Runs() (runs []lab.ListedRun, left lab.LeftOut, err error) {
 	})
 	listed := names[:min(len(names), s.maxRuns)]
 	left = lab.LeftOut{Beyond: len(names) - len(listed), Unseen: unseen}
-	held := heldLocks()
 	files := &allowance{FS: s.files, left: s.maxBytes}
 	for _, name := range listed {
-		if run, ok := s.listedRun(files, name, held); ok {
+		if run, ok := s.listedRun(files, name); ok {
 			runs = append(runs, run)
 		} else {
 			left.Unread++
@@ -58,10 +57,10 @@ func (s *Shelf) pruneCache(listed []string) {
 
 // listedRun returns the entry of a run in a list. It reads the files of the run only if one has changed. ok
 // is false if the files must be read and the allowance is spent.
-func (s *Shelf) listedRun(files *allowance, name string, held locks) (run lab.ListedRun, ok bool) {
+func (s *Shelf) listedRun(files *allowance, name string) (run lab.ListedRun, ok bool) {
 	// The state is read before the files: otherwise a run whose report is written in between would be listed as
 	// reported, without its answer.
-	state := s.state(name, held)
+	state := s.state(name)
 	// The stamps are read before the files, too, so that the next list notices a change in between.
 	current, complete := s.stamps(name)
 	s.mu.Lock()

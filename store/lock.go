@@ -13,7 +13,8 @@ import (
 )
 
 // Lock gives this process the exclusive right to play into the folder, until Unlock or the end of the
-// process. Reading needs no lock.
+// process. Reading needs no lock. The lock belongs to the open file, so that others can ask whether it is
+// held (Shelf.State), this process too.
 func (f *Folder) Lock() error {
 	// A link would lead the trials out of the folder.
 	if info, err := os.Lstat(f.Path(trialsDir)); err != nil || !info.IsDir() {
@@ -23,7 +24,7 @@ func (f *Folder) Lock() error {
 	if err != nil {
 		return explain(f.Path(lockFile), err)
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
 		holder, readErr := inputfile.Read(file.Name(), maxSmall)
 		err = errors.Join(err, readErr, file.Close())
 		if errors.Is(err, unix.EWOULDBLOCK) {

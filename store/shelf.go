@@ -156,7 +156,7 @@ func (s *Shelf) Run(name string) (lab.ListedRun, error) {
 	if err := s.check(name); err != nil {
 		return lab.ListedRun{}, err
 	}
-	state := s.state(name, heldLocks()) // read before the files, for the reason given in listedRun
+	state := s.state(name) // read before the files, for the reason given in listedRun
 	run, _ := readListed(s.files, name)
 	run.State = state
 	return run, nil

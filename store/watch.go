@@ -1,28 +1,20 @@
 package store
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
-	"slices"
-	"strconv"
-	"strings"
-	"syscall"
 
-	"github.com/cleave-lab/cleave/inputfile"
+	"golang.org/x/sys/unix"
+
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // maxProgress is the largest number of bytes that one call reads from a journal.
 const maxProgress = 128 << 10
-
-// lockPiece is the size of the buffer for reading the table of locks, in bytes. It is larger than the pieces
-// in which the kernel returns the table, which usually have 4 KiB.
-const lockPiece = 16 << 10
 
 // Progress returns whole lines of the journal of a run, from the byte at offset from on and up to maxProgress
 // bytes, and the offset of the next line. If from is within a line, it skips the rest of that. If from is
@@ -81,12 +73,11 @@ func (s *Shelf) State(name string) (lab.RunState, error) {
 	if err := s.check(name); err != nil {
 		return "", err
 	}
-	return s.state(name, heldLocks()), nil
+	return s.state(name), nil
 }
 
-// state returns the state of a run, given the locks of this host.
-func (s *Shelf) state(name string, held locks) lab.RunState {
-	if s.plays(name, held) {
+func (s *Shelf) state(name string) lab.RunState {
+	if s.plays(name) {
 		return lab.RunPlaying
 	}
 	if _, err := s.root.Stat(path.Join(name, AnalysisFile)); err == nil {
@@ -95,59 +86,15 @@ func (s *Shelf) state(name string, held locks) lab.RunState {
 	return lab.RunStopped
 }
 
-// plays reports whether a process holds the lock of a run.
-func (s *Shelf) plays(name string, held locks) bool {
-	info, err := s.root.Stat(path.Join(name, lockFile))
+// plays reports whether a process holds the lock of a run. It only asks: if it tried to take the lock, a
+// Cleave that is about to play could not get it at that moment.
+func (s *Shelf) plays(name string) bool {
+	file, _, err := s.openRegular(path.Join(name, lockFile))
 	if err != nil {
 		return false
-	}
-	stat, isStat := info.Sys().(*syscall.Stat_t)
-	if !isStat || len(held[stat.Ino]) == 0 {
-		return false
-	}
-	// A file on another disk may have the same inode number, so compare the process ID, too.
-	holder, err := read(s.files, name, lockFile, maxSmall)
-	return err == nil && slices.Contains(held[stat.Ino], strings.TrimSpace(string(holder)))
-}
-
-// locks are the IDs of processes that hold locks of files on this host, by the inode of the file.
-type locks map[uint64][]string
-
-// heldLocks returns the locks of files on this host. It does not try to take the lock of a run: a Cleave that
-// is about to play could not get it at that moment.
-//
-// The kernel returns the table in pieces, and finds the beginning of the next piece by counting entries. If
-// others release locks between two pieces, entries are missing. So the table is read in large pieces, and
-// twice.
-func heldLocks() locks {
-	held := locks{}
-	for range 2 {
-		held.add(lockTable()) // if it cannot be read, no run counts as being played
-	}
-	return held
-}
-
-// lockTable returns the table of locks of this host; "" if it cannot be read.
-func lockTable() string {
-	file, err := inputfile.Open("/proc/locks", maxHead)
-	if err != nil {
-		return ""
 	}
 	defer func() { _ = file.Close() }() // only read
-	table, _ := io.ReadAll(bufio.NewReaderSize(file, lockPiece))
-	return string(table)
-}
-
-// add adds the locks of a table.
-func (held locks) add(table string) {
-	for line := range strings.Lines(table) {
-		fields := strings.Fields(line) // 1: FLOCK ADVISORY WRITE 9008 fe:00:9977857 0 EOF
-		if len(fields) < 6 || fields[1] != "FLOCK" {
-			continue
-		}
-		inode, err := strconv.ParseUint(fields[5][strings.LastIndex(fields[5], ":")+1:], 10, 64)
-		if err == nil {
-			held[inode] = append(held[inode], fields[4])
-		}
-	}
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	err = unix.FcntlFlock(file.Fd(), unix.F_OFD_GETLK, &lock)
+	return err == nil && lock.Type != unix.F_UNLCK
 }

@@ -43,6 +43,7 @@ func playing(t *testing.T) goingOn {
 	testset.Must(t, err)
 	file, unopened := folder.Progress()
 	testset.Must(t, errors.Join(unopened, folder.Lock()))
+	t.Cleanup(folder.Unlock) // the lock is held until then, and not collected as garbage
 	t.Cleanup(func() { _ = file.Close() })
 	g := goingOn{progress.New(file, progress.JSON, time.Now), folder, file, root, "two/20260102T030405Z-7"}
 	g.Begin(plan, 0)
