@@ -157,7 +157,7 @@ func FuzzListed(f *testing.F) {
 			"run/" + AnalysisFile: file, "run/" + notesFile: file,
 			"run/" + trialsDir + "/1/" + trialFile: file}}
 		checkMemory(t, data, func() {
-			run, _ := readListed(files, "run")
+			run := readListed(files, "run")
 			trial := listedTrial(files, "run", "1")
 			for _, text := range append(run.Variants, run.Study, run.Title, run.Question, run.Sentence, run.Commit,
 				run.Damaged, trial.Variant, trial.Point, trial.Reason, trial.Damaged) {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"sync"
 	"syscall"
 
 	"github.com/cleave-lab/cleave/inputfile"
@@ -53,9 +52,6 @@ type Shelf struct {
 	// The limits of the same names; tests lower them.
 	maxRuns, maxFolders, maxEntries int
 	maxBytes                        int64
-
-	mu      sync.Mutex
-	entries map[string]entry // cache of the list, by the name of the run
 }
 
 // OpenShelf opens a folder of result folders.
@@ -65,8 +61,7 @@ func OpenShelf(dir string) (*Shelf, error) {
 		return nil, fmt.Errorf("open the results folder: %w: name one, such as results", err)
 	}
 	s := &Shelf{dir: dir, maxRuns: maxRuns, maxFolders: maxFolders, maxEntries: maxEntries,
-		maxBytes: maxBytes, root: root, files: inputfile.Within(root, maxDocument),
-		entries: map[string]entry{}}
+		maxBytes: maxBytes, root: root, files: inputfile.Within(root, maxDocument)}
 	if is, _ := s.isRun("."); is {
 		return nil, errors.Join(fmt.Errorf("%s is a single run: name the folder above it", dir), s.Close())
 	}
@@ -156,10 +151,7 @@ func (s *Shelf) Run(name string) (lab.ListedRun, error) {
 	if err := s.check(name); err != nil {
 		return lab.ListedRun{}, err
 	}
-	state := s.state(name) // read before the files, for the reason given in listedRun
-	run, _ := readListed(s.files, name)
-	run.State = state
-	return run, nil
+	return s.listedRun(s.files, name), nil
 }
 
 // check returns an error that wraps fs.ErrNotExist unless there is a run with that name.
