@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/renameio/v2"
+
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -31,9 +33,7 @@ const (
 func (f *Folder) seal(plan []byte) error {
 	key, err := ownKey()
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = makeKey(); err == nil {
-			key, err = ownKey()
-		}
+		key, err = makeKey()
 	}
 	if err != nil {
 		return nil
@@ -96,28 +96,17 @@ func ownKey() ([]byte, error) {
 	return key, err
 }
 
-// makeKey writes a new key. If several processes do so at the same time, the first key stays.
-func makeKey() error {
+// makeKey writes a new key, which only this user can read. If several processes do so at the same time, the
+// last key stays, and Cleave asks before it plays the plans of the others again.
+func makeKey() ([]byte, error) {
 	path, err := keyPath()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	draft, err := os.CreateTemp(filepath.Dir(path), ".plan.key-*") // with permissions for this user only
-	if err != nil {
-		return err
+		return nil, err
 	}
 	key := make([]byte, keyBytes)
 	_, _ = rand.Read(key) // never fails
-	_, err = draft.Write(key)
-	err = errors.Join(err, draft.Sync(), draft.Close())
-	if err == nil {
-		err = os.Link(draft.Name(), path)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		err = nil
-	}
-	return errors.Join(err, os.Remove(draft.Name()))
+	return key, renameio.WriteFile(path, key, 0o600, renameio.WithTempDir(filepath.Dir(path)))
 }
