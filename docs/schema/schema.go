@@ -2,9 +2,9 @@
 //
 // `make generate` writes the schemas of the files in result folders, and of what report, traces and predict
 // print with --json, from the types of package lab. The schemas of study files, scenarios, system files,
-// models and `cleave load` are written by hand; only the kinds of claims in that of study files are
-// generated. The package serves tests, our own and others': no binary of Cleave contains it. docs/results.md
-// explains the documents in words. Entry point: Validate.
+// models and `cleave load` are written by hand; a test checks the kinds of claims in that of study files. The
+// package serves tests, our own and others': no binary of Cleave contains it. docs/results.md explains the
+// documents in words. Entry point: Validate.
 package schema
 
 import (

@@ -1,6 +1,6 @@
-// Command generate writes JSON Schemas of docs/schema from the types of package lab and their comments, the
-// kinds of claims in the schema of study files, and the types of the script of the report (report/web). It is
-// run by `make generate` at the top of the checkout; a test fails when a file is not what the types say.
+// Command generate writes JSON Schemas of docs/schema from the types of package lab and their comments, and
+// the types of the script of the report (report/web). It is run by `make generate` at the top of the
+// checkout; a test fails when a file is not what the types say.
 //
 // Three things do not come from the types: bounds that follow from names (neverNegative: a field in seconds
 // or bytes is not negative), the versions of documents (versions), and the forms of lab.Point and lab.Fact,
@@ -60,8 +60,7 @@ func main() {
 	}
 }
 
-// write writes the schemas of all documents and the types of the report's script. It reads the schema of
-// study files from the folder out, and writes it back with the kinds of claims filled in.
+// write writes the schemas of all documents and the types of the report's script.
 func write(sources, out, types string) error {
 	comments, err := readComments(sources)
 	if err != nil {
@@ -76,18 +75,8 @@ func write(sources, out, types string) error {
 			return err
 		}
 	}
-	study, err := os.ReadFile(filepath.Join(out, studyFile))
+	text, err := scriptTypes(comments)
 	if err != nil {
-		return err
-	}
-	text, err := withClaimKinds(string(study))
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(out, studyFile), []byte(text), 0o644); err != nil {
-		return err
-	}
-	if text, err = scriptTypes(comments); err != nil {
 		return fmt.Errorf("types of the report's script: %w", err)
 	}
 	return os.WriteFile(types, []byte(text), 0o644)
