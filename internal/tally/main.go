@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -120,21 +121,27 @@ func (l *lockedWriter) Write(text []byte) (int, error) {
 // repeatFailed repeats the failed tests that may be repeated, and prints the failures that remain. It returns
 // an error if a test cannot be run again, or if the output could not be written at any time.
 func (t *tally) repeatFailed(test tester, g group, to io.Writer) error {
-	repeat := t.broken.areFew()
+	failed := 0 // top-level tests
 	for _, b := range t.broken {
-		if !repeat || !b.isRepeatable() {
-			t.show(b)
+		failed += len(b.roots())
+	}
+	for _, b := range t.broken {
+		if failed > maxRepeated || !b.isRepeatable() {
+			t.show(b, "")
 			continue
 		}
-		for _, f := range b.byTest() {
-			again, err := runOnce(test, f.alone(g.flags), to)
+		// One by one: a broken test may leave something behind, or slow the others down so that they fail again.
+		for _, root := range b.roots() {
+			pattern := "-run=^" + regexp.QuoteMeta(root) + "$"
+			alone := group{append(slices.Clone(g.flags), "-count=1", pattern), []string{b.name}}
+			again, err := runOnce(test, alone, to)
 			if err != nil {
 				return err
 			}
 			if again.failed == 0 && again.passed > 0 {
-				t.markUnsteady(f)
+				t.markUnsteady(b, root)
 			} else {
-				t.show(f)
+				t.show(b, root)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,18 +14,6 @@ type failure struct {
 	name string
 	how  string // its time, or how it ended
 	*suite
-}
-
-// failures holds the failed packages of one run.
-type failures []failure
-
-// areFew reports whether at most maxRepeated top-level tests have failed.
-func (all failures) areFew() bool {
-	n := 0
-	for _, f := range all {
-		n += len(f.roots())
-	}
-	return n <= maxRepeated
 }
 
 // isRepeatable reports whether the machine could be the reason of a failure: a slow server,
@@ -57,60 +44,36 @@ func (f failure) roots() []string {
 	return slices.Compact(names)
 }
 
-// byTest returns a failure for each failed top-level test with its subtests, to repeat them one by one: a
-// broken test may leave something behind, or slow the others down so that they fail again.
-func (f failure) byTest() []failure {
-	var all []failure
-	for _, root := range f.roots() {
-		within := func(test string) bool { // "" is the package itself
-			return test == "" || test == root || strings.HasPrefix(test, root+"/")
-		}
-		one := &suite{output: f.output}
-		for _, test := range f.order {
-			if within(test) {
-				one.order = append(one.order, test)
-			}
-		}
-		for _, test := range f.failed {
-			if within(test) {
-				one.failed = append(one.failed, test)
-			}
-		}
-		all = append(all, failure{f.name, f.how, one})
-	}
-	return all
-}
-
-// alone returns a group that runs the failed top-level test of f, which is one of the failures of byTest.
-func (f failure) alone(flags []string) group {
-	pattern := "-run=^" + regexp.QuoteMeta(f.roots()[0]) + "$"
-	return group{append(slices.Clone(flags), "-count=1", pattern), []string{f.name}}
-}
-
-// show prints a failure with its output.
-func (t *tally) show(f failure) {
-	t.print("%s", f.printed())
+// show prints a failure with its output: that of one top-level test and its subtests, or of all for "".
+func (t *tally) show(f failure, root string) {
+	t.print("%s", f.printed(root))
 	t.print("FAIL %s %s\n", f.name, f.how)
 }
 
-// markUnsteady counts failed tests, which passed when they were repeated, as unsteady, and prints their
-// output.
-func (t *tally) markUnsteady(f failure) {
-	t.failed -= len(f.failed)
-	t.unsteady += len(f.failed)
-	t.print("unsteady %s %s: this failed, and passed when repeated alone\n", f.name, strings.Join(f.failed, " "))
-	for line := range strings.Lines(f.printed()) {
+// markUnsteady counts a failed top-level test, which passed when it was repeated, as unsteady, with its
+// failed subtests, and prints their output.
+func (t *tally) markUnsteady(f failure, root string) {
+	failed := slices.DeleteFunc(slices.Clone(f.failed), func(test string) bool { return !isWithin(test, root) })
+	t.failed -= len(failed)
+	t.unsteady += len(failed)
+	t.print("unsteady %s %s: this failed, and passed when repeated alone\n", f.name, strings.Join(failed, " "))
+	for line := range strings.Lines(f.printed(root)) {
 		t.print("| %s", line)
 	}
 }
 
-// printed returns the kept output of the failed tests of a package and of the package itself.
-func (s *suite) printed() string {
+// printed returns the kept output of the package itself, and of a top-level test with its subtests, or of all
+// for "".
+func (s *suite) printed(root string) string {
 	var all strings.Builder
 	for _, test := range s.order {
-		if kept, there := s.output[test]; there {
+		kept, there := s.output[test]
+		if there && (root == "" || test == "" || isWithin(test, root)) {
 			all.WriteString(kept.String())
 		}
 	}
 	return all.String()
 }
+
+// isWithin reports whether a test is the top-level test root or one of its subtests.
+func isWithin(test, root string) bool { return test == root || strings.HasPrefix(test, root+"/") }

@@ -28,7 +28,7 @@ type tally struct {
 	out          io.Writer
 	err          error             // the first error of writing to out
 	running      map[string]*suite // by package
-	broken       failures          // packages that failed, not yet printed
+	broken       []failure         // packages that failed, not yet printed
 	packageTimes []duration
 	testTimes    []duration // of top-level tests
 }
