@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -20,97 +19,65 @@ const (
 // word is a set of factors: bit i is factor i. It stands for the product of their levels.
 type word uint
 
-// generators returns the generators of the fractional design for a number of factors. The design has all
-// combinations of the first factors; the level of each further factor is the product of the levels in its
-// generator. Up to three factors the design is full and has none. The design for six factors is a quarter: 16
-// runs in place of the 32 of a half.
+// fraction is a fractional design. It has all combinations of the first factors; the level of each further
+// factor is the product of the levels in its generator.
+type fraction struct {
+	generators        []word
+	words             []word // whose products are the same in all runs, the shortest first
+	written, relation string // the generators, separated by commas, and the defining relation
+}
+
+// fractions returns the fractional designs by the number of factors. Up to three factors the design is full.
+// The design for six factors is a quarter: 16 runs in place of the 32 of a half.
+//
+// Generators of an even number of factors have a minus sign. This chooses, among the fractions with the same
+// aliases, the one that contains the run with all factors at their low level (section 5.3.3.4.3).
 //
 // Source: NIST/SEMATECH e-Handbook of Statistical Methods, section 5.3.3.4.7 (after Box,
 // Hunter and Hunter), https://www.itl.nist.gov/div898/handbook/pri/section3/pri3347.htm.
-func generators(factors int) []word {
-	switch factors {
-	case 4:
-		return []word{0b0111} // D = ABC
-	case 5:
-		return []word{0b01111} // E = ABCD
-	case 6:
-		return []word{0b000111, 0b001110} // E = ABC, F = BCD
+func fractions() map[int]fraction {
+	return map[int]fraction{
+		4: {[]word{0b0111}, []word{0b1111}, "D = ABC", "I = ABCD"},
+		5: {[]word{0b01111}, []word{0b11111}, "E = -ABCD", "I = -ABCDE"},
+		6: {[]word{0b000111, 0b001110}, []word{0b010111, 0b101110, 0b111001}, "E = ABC, F = BCD",
+			"I = ABCE = BCDF = ADEF"},
 	}
-	return nil
 }
 
 // Factorial returns the two-level design for two to six factors. The first run is called base and has every
 // factor at its low level; the others are named after the factors that they have at the high one, or after
 // their letters if that would be too long.
-//
-// Generators of an even number of factors get a minus sign. This chooses, among the fractions with the same
-// aliases, the one that contains the first run (section 5.3.3.4.3 of the same handbook).
 func Factorial(base string, factors []lab.Factor) (lab.Factorial, error) {
 	n := len(factors)
 	if n < LeastFactors || n > MostFactors {
 		return lab.Factorial{}, fmt.Errorf("expected %d to %d factors, not %d", LeastFactors, MostFactors, n)
 	}
-	made := generators(n)
-	basic := n - len(made)
 	d := lab.Factorial{Notation: fmt.Sprintf("2^%d", n), Factors: factors}
-	words := definingWords(basic, made)
-	if len(made) > 0 {
-		d.Notation = fmt.Sprintf("2^(%d-%d)", n, len(made))
-		d.Resolution = bits.OnesCount(uint(words[0]))
-		for i, w := range made {
-			d.Generators = append(d.Generators, letters(1<<(basic+i))+" = "+sign(w.isEven())+letters(w))
-		}
-		d.Relation = "I"
-		for _, w := range words { // signed so that the first run, with all levels low, is in the design
-			d.Relation += " = " + sign(!w.isEven()) + letters(w)
-		}
+	f, fractional := fractions()[n]
+	basic := n - len(f.generators)
+	if fractional {
+		d.Notation = fmt.Sprintf("2^(%d-%d)", n, len(f.generators))
+		d.Resolution = bits.OnesCount(uint(f.words[0]))
+		d.Generators, d.Relation = strings.Split(f.written, ", "), f.relation
 	}
 	for levels := range word(1) << basic {
-		for i, w := range made {
+		for i, w := range f.generators {
 			if w.high(levels) {
 				levels |= 1 << (basic + i)
 			}
 		}
 		d.Runs = append(d.Runs, runOf(base, factors, levels))
 	}
-	d.Effects = effectGroups(factors, words)
+	d.Effects = effectGroups(factors, f.words)
 	return d, nil
 }
 
 // isEven reports whether a word has an even number of factors: as a generator it then has a minus sign.
 func (w word) isEven() bool { return bits.OnesCount(uint(w))%2 == 0 }
 
-// sign returns "-" or "".
-func sign(minus bool) string {
-	if minus {
-		return "-"
-	}
-	return ""
-}
-
 // high reports whether a generator gives the high level. levels has the bits of the factors at their high
 // level. Without the minus sign, the product is high if an even number of its factors is low.
 func (w word) high(levels word) bool { return (w &^ levels).isEven() != w.isEven() }
-
-// definingWords returns the words whose products are the same in all runs, the shortest first: each generator
-// times the factor that it sets, and all products of these. basic is the number of factors without a
-// generator.
-func definingWords(basic int, made []word) []word {
-	words := []word{}
-	for subset := word(1); subset < 1<<len(made); subset++ {
-		product := word(0)
-		for i, w := range made {
-			if subset&(1<<i) != 0 {
-				product ^= w | 1<<(basic+i)
-			}
-		}
-		words = append(words, product)
-	}
-	slices.SortStableFunc(words, func(a, b word) int {
-		return bits.OnesCount(uint(a)) - bits.OnesCount(uint(b))
-	})
-	return words
-}
 
 // letters returns the factors of a word by their letters: "ABD".
 func letters(w word) string {
