@@ -37,7 +37,7 @@ func (f *File) check(r *yamlfile.Reader, systems map[string]lab.SystemInfo) {
 func (f *File) setAsideImpossible() {
 	f.Study.Variants = slices.DeleteFunc(f.Study.Variants, func(v lab.Variant) bool {
 		a, known := f.info.Architecture(v.Architecture)
-		if !f.optional[v.Name] || !known || f.info.Check == nil {
+		if !f.variants[v.Name].Optional || !known || f.info.Check == nil {
 			return false
 		}
 		err := f.info.Check(v)
@@ -95,10 +95,7 @@ func (f *File) checkSystem(r *yamlfile.Reader) {
 		f.checkPointNames(r, f.lines["quick"], "quick", f.Quick.Points)
 		f.checkPointNames(r, f.lines["quick"], "quick", f.Quick.RestrictedPoints)
 		for _, name := range f.Quick.Variants {
-			if _, known := f.lines["variants."+name]; !known {
-				r.Problem(f.lines["quick"], "quick: there is no variant %q%s", name,
-					yamlfile.Suggest(name, f.variantNames()))
-			}
+			f.checkName(r, f.lines["quick"], "quick", name, f.claimable())
 		}
 	}
 }
@@ -134,15 +131,17 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	if slices.Contains([]string{"services", "image", "command"}, v.Architecture) {
 		scaled = 0 // Cleave starts their units itself, and can scale them
 	}
-	if f.info.Foreign && scaled+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.settings[v.Name]) > 0 {
+	scaled += len(v.Nodes) + len(v.Hosts) + len(v.Autoscale) + len(f.variants[v.Name].Deployed)
+	if f.info.Foreign && scaled > 0 {
 		r.Problem(line, "variant %s: Cleave cannot set replicas, limits or nodes of a system that others run: "+
 			"leave these keys out", v.Name)
 	}
 	f.checkUnits(r, "variants."+v.Name, *v)
+	problems := len(r.Problems)
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
 		checkKnob(r, line, *v, architecture, name)
 	}
-	if f.info.Check != nil {
+	if f.info.Check != nil && len(r.Problems) == problems { // else the system would refuse the knobs again
 		if err := f.info.Check(*v); err != nil {
 			r.Problem(line, "variant %s: %s", v.Name, oneLine(err))
 		}

@@ -1,21 +1,13 @@
 package study
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
-
-// deployed holds, by the name of a variant, what the file says about single deployments.
-type deployed struct {
-	settings map[string]map[string]lab.Variant // replicas, limits and nodes, by deployment
-	allowed  map[string][]string               // the only deployments in which the variant is played; none: all
-}
 
 // checkDeployment refuses a deployment that is not among the known ones. what says in messages where it
 // stands.
@@ -59,7 +51,7 @@ func (f *File) deploy(s *lab.Study, deployment string) {
 		if deployment != "" {
 			v.Deployment = deployment
 		}
-		own, found := f.deployed.settings[v.Name][v.Deployment]
+		own, found := f.variants[v.Name].Deployed[v.Deployment]
 		v.Replicas, v.Limits, v.Nodes = merged(v.Replicas, own.Replicas), merged(v.Limits, own.Limits),
 			merged(v.Nodes, own.Nodes)
 		f.link(v)
@@ -83,14 +75,6 @@ func merged[T any](general, special map[string]T) map[string]T {
 	maps.Copy(all, general)
 	maps.Copy(all, special)
 	return all
-}
-
-// refuses returns the reason why a variant is not played in its deployment, or nil if it is.
-func (d deployed) refuses(v lab.Variant) error {
-	if allowed := d.allowed[v.Name]; len(allowed) > 0 && !slices.Contains(allowed, v.Deployment) {
-		return fmt.Errorf("it is played with --deploy %s only", strings.Join(allowed, " or "))
-	}
-	return nil
 }
 
 // checkHosts refuses links of hosts that no unit is placed on, and links that have neither a rate nor a
@@ -123,7 +107,7 @@ func (f *File) checkHosts(r *yamlfile.Reader) {
 // nodesOf returns the hosts that a variant places units on, in any deployment.
 func (f *File) nodesOf(v lab.Variant) []string {
 	nodes := slices.Collect(maps.Values(v.Nodes))
-	for _, own := range f.deployed.settings[v.Name] {
+	for _, own := range f.variants[v.Name].Deployed {
 		nodes = slices.AppendSeq(nodes, maps.Values(own.Nodes))
 	}
 	return nodes

@@ -2,6 +2,7 @@ package study_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -218,9 +219,30 @@ func TestQuickPlaysTheVariantsThatItNames(t *testing.T) {
 		!s.Absent[1].Unasked || s.Absent[0].Unasked || !slices.Equal(s.Unasked, []string{"high"}) {
 		t.Errorf("variants %v, absent %v, points not asked for %v, %v", s.Variants, s.Absent, s.Unasked, err)
 	}
-	if _, err := study.Parse("kiosk.yaml", kioskStudy("quick: {variants: [d]}\n"), kiosk()); err == nil ||
-		!strings.Contains(err.Error(), `there is no variant "d"`) {
-		t.Errorf("an unknown variant: %v", err)
+	for _, name := range []string{"d", "b.knobs", "b.knobs.till"} { // b has these keys
+		_, err := study.Parse("kiosk.yaml", kioskStudy("quick: {variants: ["+name+"]}\n"), kiosk())
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("quick names the variant %q", name)) {
+			t.Errorf("an unknown variant: %v", err)
+		}
+	}
+}
+
+// TestAKnobIsRefusedOnce: the system, which refuses knobs too, is only asked about those that there are.
+func TestAKnobIsRefusedOnce(t *testing.T) {
+	text := strings.Replace(string(kioskStudy("")), "till: paper", "till: steel, door: x", 1)
+	_, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
+	var problems study.Problems
+	if !errors.As(err, &problems) || len(problems) != 1 || !strings.Contains(err.Error(), "has no knob") {
+		t.Errorf("%v, want one problem", err)
+	}
+}
+
+func TestEmptyFactorsMakeNoPoint(t *testing.T) {
+	text := strings.Replace(string(kioskStudy("")), "points:\n  low: {rate: 1}\n  high: {rate: 2}",
+		"factors: {}", 1)
+	_, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
+	if err == nil || err.Error() != "kiosk.yaml:1: the study needs points (or factors)" {
+		t.Errorf("%v, want that it needs points", err)
 	}
 }
 

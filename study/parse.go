@@ -47,9 +47,8 @@ type File struct {
 	// whole file; nil for a plan.
 	lines map[string]int
 	info  lab.SystemInfo // of the study's system
-	// optional holds the names of the variants that may be impossible on this host.
-	optional     map[string]bool
-	deployed     deployed               // what the file says about single deployments
+	// variants holds the variants as the file has them, by name; nil for a plan.
+	variants     map[string]writtenVariant
 	hosts        map[string]lab.Network // links of hosts, for all variants
 	writtenSteps writtenSteps           // no variants: no steps
 	planned      bool                   // the study is that of a plan: twins are variants, levels are scaled
@@ -97,8 +96,7 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 	}
 	w := written{Quick: &Quick{Scale: 1}}
 	w.Design, w.Load = Defaults(), &lab.Load{Duration: defaultLoad}
-	f := &File{Path: path, lines: r.Decode(root, &w), optional: map[string]bool{},
-		deployed: deployed{map[string]map[string]lab.Variant{}, map[string][]string{}}}
+	f := &File{Path: path, lines: r.Decode(root, &w), variants: map[string]writtenVariant{}}
 	f.take(r, w)
 	f.check(r, systems)
 	if err := r.Problems.OrNil(); err != nil {
@@ -170,19 +168,16 @@ func (f *File) readVariants(r *yamlfile.Reader, node *yaml.Node) {
 		place := "variants." + v.Name
 		r.DecodeAt(place, value, &v, f.lines)
 		f.lines[place] = key.Line
-		settings := map[string]lab.Variant{}
 		for _, deployment := range slices.Sorted(maps.Keys(v.Deployed)) {
-			own, line := v.Deployed[deployment], f.lines[place+".deployed."+deployment]
-			settings[deployment] = lab.Variant{Name: v.Name, Replicas: own.Replicas, Limits: own.Limits,
-				Nodes: own.Nodes}
-			checkDeployment(r, line, "deployed", deployment, lab.Deployments())
-			f.checkUnits(r, place+".deployed."+deployment, settings[deployment])
+			own, at := v.Deployed[deployment], place+".deployed."+deployment
+			checkDeployment(r, f.lines[at], "deployed", deployment, lab.Deployments())
+			f.checkUnits(r, at, lab.Variant{Name: v.Name, Replicas: own.Replicas, Limits: own.Limits,
+				Nodes: own.Nodes})
 		}
 		for i, deployment := range v.Only {
 			checkDeployment(r, f.lines[fmt.Sprintf("%s.only[%d]", place, i)], "only", deployment, lab.Deployments())
 		}
-		f.deployed.settings[v.Name], f.deployed.allowed[v.Name] = settings, v.Only
-		f.optional[v.Name] = v.Optional
+		f.variants[v.Name] = v
 		f.Study.Variants = append(f.Study.Variants, v.Variant)
 	})
 }
@@ -211,7 +206,7 @@ func (f *File) readFactors(r *yamlfile.Reader, node *yaml.Node) {
 		number float64 // NaN: the reader has refused it
 	}
 	points := []lab.Point{{Levels: map[string]float64{}}}
-	r.Pairs(node, "factors", func(key, value *yaml.Node) {
+	factors := r.Pairs(node, "factors", func(key, value *yaml.Node) {
 		var levels []level
 		r.List(value, "factor "+key.Value, func(_ int, node *yaml.Node) {
 			number := math.NaN()
@@ -236,6 +231,9 @@ func (f *File) readFactors(r *yamlfile.Reader, node *yaml.Node) {
 		}
 		points = crossed
 	})
+	if len(factors) == 0 {
+		return
+	}
 	for _, p := range points {
 		f.lines["points."+p.Name] = f.lines["factors"]
 	}

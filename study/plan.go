@@ -143,12 +143,15 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 			len(o.Points) == 0 && !playsAtSome(v, f.Quick.RestrictedPoints)) {
 			err = cmp.Or(err, errors.New("the quick profile leaves it out"))
 		}
-		err = cmp.Or(err, f.deployed.refuses(v))
+		if only := f.variants[v.Name].Only; len(only) > 0 && !slices.Contains(only, v.Deployment) {
+			err = cmp.Or(err, fmt.Errorf("it is played with --deploy %s only", strings.Join(only, " or ")))
+		}
 		unasked := err != nil // the reasons so far are choices of the user, those below limits of the host
-		if f.optional[v.Name] && o.Refuses != nil {
+		optional := f.variants[v.Name].Optional
+		if optional && o.Refuses != nil {
 			err = cmp.Or(err, o.Refuses(v))
 		}
-		if f.optional[v.Name] && f.info.Check != nil {
+		if optional && f.info.Check != nil {
 			err = cmp.Or(err, f.info.Check(v))
 		}
 		if err != nil {
