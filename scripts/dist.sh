@@ -22,8 +22,8 @@ export SOURCE_DATE_EPOCH GOOS=linux CGO_ENABLED=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# build ARCH FOLDER builds the programs.
-build() { GOARCH=$1 make --no-print-directory build BIN="$2" VERSION="$version" STRIP="-s -w"; }
+# build ARCH FOLDER builds the programs. make ends with 2 if that fails.
+build() { GOARCH=$1 make --no-print-directory build BIN="$2" VERSION="$version" STRIP="-s -w" || exit 1; }
 
 # describe ARCH FOLDER writes manual pages and completions, which a cleave built for this machine generates.
 describe() {

@@ -22,6 +22,50 @@ func TestUsageFromAnyFolder(t *testing.T) {
 	}
 }
 
+// TestFailuresAreNoBadArguments runs scripts with programs that fail as make and the compiler of TypeScript
+// do, with the code that scripts have for bad arguments.
+func TestFailuresAreNoBadArguments(t *testing.T) {
+	top, programs := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		programs + "/make": "exit 2", programs + "/git": "echo 1", programs + "/node": "",
+		programs + "/npm":                               `[ "$1" = ci ] && mkdir -p node_modules || exit 2`,
+		top + "/report/web/node_modules/.bin/tsc":       "exit 2",
+		top + "/systems/airline/node/package.json":      "",
+		top + "/systems/airline/node/package-lock.json": "",
+	} {
+		writeProgram(t, path, text)
+	}
+	for _, args := range [][]string{{"dist.sh", "archives", "1", "amd64"}, {"page-script.sh", "folder"},
+		{"airline-node.sh", "build"}, {"airline-node.sh", "check"}} {
+		script, err := os.ReadFile(args[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(top, "scripts", args[0])
+		writeProgram(t, path, string(script))
+		command := exec.Command(path, args[1:]...)
+		command.Dir, command.Env = top, append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"))
+		if text, err := command.CombinedOutput(); command.ProcessState.ExitCode() != 1 {
+			t.Errorf("%v: %v, want 1: %s", args, err, text)
+		}
+	}
+}
+
+// writeProgram writes a script, of the shell unless it says otherwise.
+func writeProgram(t *testing.T, path, text string) {
+	t.Helper()
+	if !strings.HasPrefix(text, "#!") {
+		text = "#!/bin/sh\n" + text + "\n"
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, []byte(text), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSkippedTestsAreNoSuccess runs scripts with programs in place of Go and Python. A script exits with 3 if
 // its test is skipped, because then nothing was tested. The program in place of Go skips every test if the
 // script does not set CLEAVE_TESTS to all.
@@ -34,9 +78,7 @@ func TestSkippedTestsAreNoSuccess(t *testing.T) {
 esac`,
 		"python3": `mkdir -p "$4/bin" && ln -s /bin/true "$4/bin/pip"`,
 	} {
-		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		writeProgram(t, filepath.Join(programs, name), text)
 	}
 	for _, script := range []string{"./airline-fuzz.sh", "./airline-instructions.sh"} {
 		for result, code := range map[string]int{"PASS": 0, "SKIP": 3} {
