@@ -5,9 +5,6 @@ import "github.com/cleave-lab/cleave/lab"
 // conceal removes secrets from the logs of a trial, and from those parts of its record that contain output of
 // programs, names of their spans included.
 func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
-	if c.Conceal == nil {
-		return
-	}
 	trial.Reason = c.Conceal(trial.Reason)
 	for _, texts := range [][]string{trial.Audit.Problems, trial.Audit.Said, trial.Remarks,
 		trial.Metered.Notes} {
@@ -45,7 +42,7 @@ func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 
 // concealed returns an error without secrets in its text. It wraps the original error, which still has them.
 func (c *Conductor) concealed(err error) error {
-	if err == nil || c.Conceal == nil {
+	if err == nil {
 		return err
 	}
 	return &concealedError{text: c.Conceal(err.Error()), cause: err}

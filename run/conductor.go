@@ -2,7 +2,8 @@
 // and audits them, repeats those that do not count, and hands every record to the store before it goes on. It
 // knows only the interfaces of package lab.
 //
-// Entry points: Conductor.Play for a plan; Job for a single trial, OpenServices for its backing services.
+// Entry points: Conductor.Lacks and Conductor.Play for a plan; Job for a single trial, OpenServices for its
+// backing services.
 package run
 
 import (
@@ -20,27 +21,25 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Conductor joins the rooms that a trial needs. System, Deployers, Meter, Host, Store, Progress and Scratch
-// must be set.
+// Conductor joins the rooms that a trial needs. All fields must be set, except for those that the plan has no
+// use for.
 type Conductor struct {
 	System    lab.System
 	Deployers map[string]lab.Deployer // by the name of the deployment
 	Backings  map[string]lab.Backing  // by kind
 	Meter     lab.Meter
-	Injector  lab.Injector // of plans with faults; nil if the plan has none
+	Injector  lab.Injector // of faults
 	Host      lab.Host
-	// Profiler is for plans with profiled trials; nil if the plan has none.
-	Profiler lab.Profiler
-	// Tracer receives spans if the load of the plan traces a share of its flows; nil: they are not received.
-	Tracer   lab.Tracer
-	Store    lab.TrialStore
-	Progress lab.Progress
-	// Seconds receives the load and the usage of every second of a trial; nil: they are not reported.
+	Profiler  lab.Profiler // of profiled trials
+	Tracer    lab.Tracer   // receives spans if the load of the plan traces a share of its flows
+	Store     lab.TrialStore
+	Progress  lab.Progress
+	// Seconds receives the load and the usage of every second of a trial.
 	Seconds lab.SecondsWatcher
 	// Stopping analyses the data after every block. In a design that plays until all is decided, it returns
-	// which trials are still needed. nil: nothing is reported, and all trials are played.
+	// which trials are still needed.
 	Stopping lab.StoppingRule
-	// Conceal removes secrets from the output of programs; nil: nothing is secret.
+	// Conceal removes secrets from the output of programs.
 	Conceal func(text string) string
 	// Scratch is a directory in which every attempt at a trial gets a private one. Both are created for the
 	// attempt. Deployers remove the private one, and may remove Scratch if it is empty then.
@@ -52,15 +51,13 @@ var errInterrupted = errors.New("interrupted")
 
 // Play plays the trials of the plan, except those that the store has as valid and those that have used up
 // their attempts. Then it plays further blocks at points where trials were lost. It returns an error if the
-// experiment cannot go on or ctx ends; trials that were stored by then stay.
+// experiment cannot go on or ctx ends; trials that were stored by then stay. It does not check what this host
+// lacks: callers ask Lacks before.
 func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 	e := experiment{Conductor: c, plan: plan}
 	defer func() { err = c.concealed(errors.Join(err, c.closeDeployers())) }()
 	done, err := e.resume()
 	if err != nil {
-		return err
-	}
-	if err := c.Preflight(ctx, plan); err != nil {
 		return err
 	}
 	c.Progress.Begin(plan, len(done))
@@ -134,16 +131,6 @@ func (e *experiment) resume() (done []int, err error) {
 		}
 	}
 	return done, nil
-}
-
-// Preflight returns an error if this host cannot play every trial of a plan: a MissingPartError if it lacks
-// something, or a PlanError if no host could play the plan.
-func (c *Conductor) Preflight(ctx context.Context, plan lab.Plan) error {
-	lacks, err := c.Lacks(ctx, plan)
-	if err == nil && len(lacks) > 0 {
-		err = &MissingPartError{lacks, plan.Study.Originals()}
-	}
-	return err
 }
 
 // Lacks returns everything that this host lacks for a plan, by variant. Those with the largest layouts, which
@@ -241,17 +228,6 @@ func (e *experiment) directory(trial, attempt int) string {
 	return filepath.Join(e.Scratch, fmt.Sprintf("%d-%d", trial, attempt))
 }
 
-// MissingPartError says what this host lacks for a plan.
-type MissingPartError struct {
-	Lacks    []lab.Lack
-	Variants int // of the plan, without twins
-}
-
-// Error implements error: it names every part once.
-func (m *MissingPartError) Error() string {
-	return strings.Join(lab.LackLines(m.Lacks, m.Variants), "\n")
-}
-
 // warmUp plays every variant at its points and discards the records, unless it has done so before. It brings
 // files into memory and processors to their clock rate before the first trial that is recorded.
 func (e *experiment) warmUp(ctx context.Context) error {
@@ -282,9 +258,7 @@ func (e *experiment) warmUp(ctx context.Context) error {
 func (e *experiment) playUntilValid(ctx context.Context, planned lab.PlannedTrial) error {
 	for attempt := e.attempts[planned.Number] + 1; attempt <= 1+e.plan.Study.Design.MaxRepeats; attempt++ {
 		e.Progress.TrialStarted(planned, attempt)
-		if e.Seconds != nil {
-			e.Seconds.Trial(planned.Number, attempt)
-		}
+		e.Seconds.Trial(planned.Number, attempt)
 		trial, logs, err := e.attempt(ctx, planned, attempt)
 		if err != nil {
 			return err
@@ -400,9 +374,6 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		layout.Services[i].Files = backing.Files
 	}
 	if planned.Profiled {
-		if e.Profiler == nil {
-			return setting{}, errors.New("the plan has profiled trials, and there is no profiler")
-		}
 		layout = e.Profiler.Instrument(layout)
 	}
 	layout, err = layout.On(deployer)

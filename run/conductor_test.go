@@ -121,7 +121,8 @@ func (r *rooms) conductor(t *testing.T) Conductor {
 	t.Helper()
 	return Conductor{
 		System: r, Deployers: map[string]lab.Deployer{"process": r}, Meter: r, Host: r, Store: r, Progress: r,
-		Scratch: t.TempDir(),
+		Seconds: r, Stopping: &fakeRule{}, Scratch: t.TempDir(),
+		Conceal: func(text string) string { return text },
 	}
 }
 
@@ -310,19 +311,9 @@ func TestAPlanThatNoHostCanPlayIsRefused(t *testing.T) {
 	impossible := plan(1)
 	impossible.Trials[0].Point = "nowhere"
 	var refused *PlanError
-	if err := c.Preflight(t.Context(), impossible); !errors.As(err, &refused) ||
+	if _, err := c.Lacks(t.Context(), impossible); !errors.As(err, &refused) ||
 		!strings.Contains(err.Error(), `no point "nowhere"`) {
-		t.Errorf("Preflight: %v, want a PlanError about the point", err)
-	}
-}
-
-func TestPreflightFailureIsAMissingPart(t *testing.T) {
-	r := &rooms{preflight: errors.New("too few files")}
-	c := r.conductor(t)
-	var missing *MissingPartError
-	if err := c.Play(t.Context(), plan(4)); !errors.As(err, &missing) ||
-		err.Error() != "all variants: untestable here: too few files" || len(r.played) > 0 {
-		t.Errorf("Play: %v, want both variants before the part, and none played", err)
+		t.Errorf("Lacks: %v, want a PlanError about the point", err)
 	}
 }
 
@@ -399,10 +390,10 @@ func TestPathsThatAreTooLongForSocketsAreAMissingPart(t *testing.T) {
 		r := &rooms{socket: c.socket}
 		conductor := r.conductor(t)
 		conductor.Scratch = "/" + strings.Repeat("x", c.scratch-1)
-		err := conductor.Preflight(t.Context(), plan(1))
-		var missing *MissingPartError
-		if errors.As(err, &missing) != c.want || c.want && !strings.Contains(err.Error(), "TMPDIR") {
-			t.Errorf("a folder of %d bytes and a socket of %d: %v, want it refused: %t", c.scratch, c.socket, err,
+		lacks, err := conductor.Lacks(t.Context(), plan(1))
+		testset.Must(t, err)
+		if len(lacks) > 0 != c.want || c.want && !strings.Contains(lacks[0].Err.Error(), "TMPDIR") {
+			t.Errorf("a folder of %d bytes and a socket of %d: %v, want it refused: %t", c.scratch, c.socket, lacks,
 				c.want)
 		}
 	}

@@ -33,9 +33,6 @@ func (e *experiment) looks() *looks {
 // when all is decided, it asks the stopping rule before each block after lab.FirstLook, and checks that the
 // remaining time suffices for the needed trials of the block. Within a block it only checks the time limit.
 func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
-	if l.Stopping == nil {
-		return true, nil
-	}
 	if planned.Block != l.block && !l.ended {
 		if err := l.look(planned.Block); err != nil {
 			return false, err

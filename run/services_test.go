@@ -132,16 +132,27 @@ func TestUnitsReachTheServers(t *testing.T) {
 	}
 }
 
+func TestBackingsThatAreLacking(t *testing.T) {
+	install := errors.New("install mariadb-server")
+	for want, change := range map[string]func(*shop){
+		"install mariadb-server":                            func(s *shop) { s.missing = install },
+		`there is no backing "oracle"; there are [mariadb]`: func(s *shop) { s.spec.Kind = "oracle" },
+	} {
+		s, conductor := newShop(t)
+		change(s)
+		lacks, err := conductor.Lacks(t.Context(), plan(1))
+		if err != nil || len(lacks) != 1 || lacks[0].Err.Error() != want {
+			t.Errorf("%+v, %v, want %q", lacks, err, want)
+		}
+	}
+}
+
 func TestFailuresOfServices(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*shop)
 		want   string // in the error of Play
 		reason string // of the trial
 	}{
-		"not installed": {func(s *shop) { s.missing = errors.New("install mariadb-server") },
-			"install mariadb-server", ""},
-		"unknown kind": {func(s *shop) { s.spec.Kind = "oracle" }, `no backing "oracle"; there are [mariadb]`,
-			""},
 		"does not start": {func(s *shop) { s.broken = errors.New("port taken") }, "",
 			"backing service database (mariadb): port taken"},
 		"ends early": {func(s *shop) { s.spoil = map[int]error{1: errors.New("unit one died")} }, "",

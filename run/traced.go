@@ -9,7 +9,7 @@ import (
 
 // receiver returns a receiver for the spans of a trial at a point, or nil if its load asks for none.
 func (e *experiment) receiver(p lab.Point) lab.SpanReceiver {
-	if e.Tracer == nil || e.traceShare(p) == 0 {
+	if e.traceShare(p) == 0 {
 		return nil
 	}
 	return e.Tracer.Receive()

@@ -32,10 +32,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		return nil, err, nil
 	}
 	layout.Spans = e.receiver(s.point)
-	var used func(lab.UsedSecond) // nil: the usage of each second is not reported
-	if e.Seconds != nil {
-		layout.Loaded, used = e.Seconds.Loaded, e.Seconds.Used
-	}
+	layout.Loaded = e.Seconds.Loaded
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, layout.PreparedFor(e.plan.Study.Faults), dir)
 	if err != nil {
@@ -50,7 +47,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	var played Played
 	if failure == nil {
 		job := Job{Deployment: deployment, Meter: e.Meter, Host: host, Lap: watch.lap,
-			Layout: s.layout, Faults: e.plan.Study.Faults, Injector: e.Injector, Used: used}
+			Layout: s.layout, Faults: e.plan.Study.Faults, Injector: e.Injector, Used: e.Seconds.Used}
 		if trial.Profiled {
 			job.Profiler = e.Profiler
 		}

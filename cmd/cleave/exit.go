@@ -91,7 +91,6 @@ func orInterrupted(ctx context.Context, err error) error {
 func exitCode(err error) int {
 	var coded *codedError
 	var problems study.Problems
-	var missing *run.MissingPartError
 	var refused *run.PlanError
 	var unset secret.MissingError
 	switch {
@@ -103,8 +102,6 @@ func exitCode(err error) int {
 		return coded.code
 	case errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &unset):
 		return exitBadPlan
-	case errors.As(err, &missing):
-		return exitMissingPart
 	}
 	return exitFailed
 }

@@ -32,7 +32,7 @@ func (a app) prepare(
 	if err != nil || len(lacks) == 0 {
 		return conductor, plan, err
 	}
-	refused := &run.MissingPartError{Lacks: lacks, Variants: plan.Study.Originals()}
+	refused := missingParts(plan, lacks)
 	if flags.strict || flags.resume != "" {
 		return nil, plan, refused
 	}
@@ -83,11 +83,16 @@ func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlag
 		return err
 	}
 	if flags.strict {
-		return &run.MissingPartError{Lacks: lacks, Variants: plan.Study.Originals()}
+		return missingParts(plan, lacks)
 	}
 	note("this host lacks parts of the plan and would leave out:\n  %s",
 		strings.Join(lab.LackLines(lacks, plan.Study.Originals()), "\n  "))
 	return nil
+}
+
+// missingParts returns the error that names every part which this host lacks for a plan.
+func missingParts(plan lab.Plan, lacks []lab.Lack) error {
+	return withCode(exitMissingPart, "%s", strings.Join(lab.LackLines(lacks, plan.Study.Originals()), "\n"))
 }
 
 // checkLeft returns an error if too little of a study is left to answer its question.
