@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -15,21 +14,23 @@ func stepsBetween(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, 
 	same := from.Architecture == to.Architecture && maps.Equal(from.Knobs, to.Knobs)
 	if same && from.Deployment != to.Deployment {
 		from.Name = from.Architecture
-		return withDeployment([]lab.Variant{from}, nil, to.Deployment)
+		stops, steps := withDeployment([]lab.Variant{from}, nil, to.Deployment)
+		return stops, steps, nil
 	}
 	stops, steps, err := system.Steps(from, to)
 	isDeployed := func(v lab.Variant) bool { return v.Deployment == to.Deployment }
-	if err != nil || slices.ContainsFunc(stops, isDeployed) {
-		return stops, steps, err
+	if err == nil && !slices.ContainsFunc(stops, isDeployed) {
+		stops, steps = withDeployment(stops, steps, to.Deployment)
 	}
-	return withDeployment(stops, steps, to.Deployment)
+	return stops, steps, err
 }
 
-// withDeployment adds steps that change the deployment. In the order that is shown they come before steps to
-// tuned variants, because the cost of the deployment is measured with stock variants.
+// withDeployment adds steps that change the deployment, to steps between known variants. In the order that is
+// shown they come before steps to tuned variants, because the cost of the deployment is measured with stock
+// variants.
 func withDeployment(
-	stops []lab.Variant, steps []lab.PathStep, to string,
-) ([]lab.Variant, []lab.PathStep, error) {
+	known []lab.Variant, steps []lab.PathStep, to string,
+) (stops []lab.Variant, all []lab.PathStep) {
 	orders := map[int][]lab.PathStep{1: nil}
 	for _, step := range steps {
 		orders[step.Order] = append(orders[step.Order], step)
@@ -37,68 +38,39 @@ func withDeployment(
 	if len(orders) == 1 && len(steps) > 0 {
 		orders[2] = orders[1] // it differs by when the deployment changes
 	}
-	builder := stepBuilder{known: stops, to: to}
 	for _, order := range slices.Sorted(maps.Keys(orders)) {
+		stops = append(stops, known[0])
+		name := known[0].Name // of the last stop, without the deployment
+		add := func(next lab.Variant, step lab.PathStep) {
+			step.Order, step.Before, step.Variant = order, stops[len(stops)-1].Name, next.Name
+			stops, all = append(stops, next), append(all, step)
+		}
+		follow := func(steps []lab.PathStep, deployed bool) {
+			for _, step := range steps {
+				name = step.Variant
+				next := known[slices.IndexFunc(known, func(v lab.Variant) bool { return v.Name == name })]
+				if deployed {
+					next.Name, next.Deployment = name+"-"+to, to
+				}
+				add(next, step)
+			}
+		}
 		at := 0
 		if order == 1 {
 			if at = slices.IndexFunc(orders[1], func(s lab.PathStep) bool { return s.Tunes }); at < 0 {
 				at = len(orders[1])
 			}
 		}
-		if err := builder.addOrder(order, orders[order], at); err != nil {
-			return nil, nil, err
+		follow(orders[order][:at], false)
+		for _, deployment := range deploymentsBetween(known[0].Deployment, to) {
+			next := stops[len(stops)-1]
+			change := lab.KnobChange{Knob: "deployment", From: next.Deployment, To: deployment}
+			next.Name, next.Deployment = name+"-"+deployment, deployment
+			add(next, lab.PathStep{Changes: []lab.KnobChange{change}})
 		}
+		follow(orders[order][at:], true)
 	}
-	return builder.stops, builder.steps, nil
-}
-
-// stepBuilder adds the steps that change the deployment to each order.
-type stepBuilder struct {
-	known []lab.Variant // the variants of the steps without the deployment
-	to    string
-	stops []lab.Variant
-	steps []lab.PathStep
-}
-
-// addOrder adds the steps of one order, with the change of the deployment before the step with the index at.
-func (b *stepBuilder) addOrder(order int, steps []lab.PathStep, at int) error {
-	b.stops = append(b.stops, b.known[0])
-	name := b.known[0].Name // without the deployment
-	for i := range len(steps) + 1 {
-		if i == at {
-			b.addDeployment(order, name)
-		}
-		if i == len(steps) {
-			break
-		}
-		name = steps[i].Variant
-		known := slices.IndexFunc(b.known, func(v lab.Variant) bool { return v.Name == name })
-		if known < 0 {
-			return fmt.Errorf("a step leads to %q, which is none of the variants", name)
-		}
-		next := b.known[known]
-		if i >= at {
-			next.Name, next.Deployment = name+"-"+b.to, b.to
-		}
-		b.add(order, next, steps[i])
-	}
-	return nil
-}
-
-// addDeployment adds the steps that change the deployment.
-func (b *stepBuilder) addDeployment(order int, name string) {
-	for _, deployment := range deploymentsBetween(b.known[0].Deployment, b.to) {
-		next := b.stops[len(b.stops)-1]
-		change := lab.KnobChange{Knob: "deployment", From: next.Deployment, To: deployment}
-		next.Name, next.Deployment = name+"-"+deployment, deployment
-		b.add(order, next, lab.PathStep{Changes: []lab.KnobChange{change}})
-	}
-}
-
-// add adds a step to the next variant.
-func (b *stepBuilder) add(order int, next lab.Variant, step lab.PathStep) {
-	step.Order, step.Before, step.Variant = order, b.stops[len(b.stops)-1].Name, next.Name
-	b.stops, b.steps = append(b.stops, next), append(b.steps, step)
+	return stops, all
 }
 
 // deploymentsBetween returns the deployments from one to another, without the first. Between processes and
