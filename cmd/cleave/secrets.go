@@ -27,8 +27,8 @@ var typedReference = regexp.MustCompile(`(\$?)\$\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // convertTypedHeaders turns ${NAME} in headers of the command line into references to the environment.
 func convertTypedHeaders(file *scenario.File) {
-	*file = withTexts(*file, func(_, header, text string) string {
-		if header == "" {
+	*file = withTexts(*file, func(kind textKind, _, text string) string {
+		if kind != headerText {
 			return text
 		}
 		return typedReference.ReplaceAllStringFunc(text, func(found string) string {
@@ -45,14 +45,14 @@ func convertTypedHeaders(file *scenario.File) {
 // passwords of URLs in all texts.
 func maskScenario(v *secret.Vault, file scenario.File) scenario.File {
 	what := "scenario " + file.Name
-	masked := withTexts(file, func(name, _, text string) string {
+	return withTexts(file, func(kind textKind, name, text string) string {
+		if kind == otherText {
+			return v.MaskURLs(what, "URL", text, scenarioReference)
+		}
 		if plain, isPlain := secret.Plain(text); secret.Named(name) && text != "" && isPlain {
 			return scenarioReference(v.Mask(what, name, plain))
 		}
 		return v.MaskURLs(what, name, text, scenarioReference)
-	})
-	return withOtherTexts(masked, func(text string) string {
-		return v.MaskURLs(what, "URL", text, scenarioReference)
 	})
 }
 
@@ -60,11 +60,15 @@ func maskScenario(v *secret.Vault, file scenario.File) scenario.File {
 // only references to masked passwords.
 func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 	var missing []error
-	fill := func(place, text string, isReference func(variable string) bool) string {
+	filled := withTexts(file, func(kind textKind, name, text string) string {
+		place := cmp.Or(name, "a body")
+		if kind == otherText {
+			place = "a URL"
+		}
 		return environmentReference.ReplaceAllStringFunc(text, func(found string) string {
 			parts := environmentReference.FindStringSubmatch(found)
-			if parts[1] != "" || !isReference(parts[2]) { // $${ is a plain ${
-				return found
+			if parts[1] != "" || kind == otherText && !strings.HasPrefix(parts[2], secret.Prefix) {
+				return found // $${ is a plain ${
 			}
 			value, known := v.Value(parts[2], nil)
 			if !known {
@@ -72,54 +76,52 @@ func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 			}
 			return scenario.Literal(value)
 		})
-	}
-	filled := withTexts(file, func(name, _, text string) string {
-		return fill(cmp.Or(name, "a body"), text, func(string) bool { return true })
-	})
-	filled = withOtherTexts(filled, func(text string) string {
-		return fill("a URL", text, func(variable string) bool { return strings.HasPrefix(variable, secret.Prefix) })
 	})
 	return filled, errors.Join(missing...)
 }
 
-// withTexts returns a copy of the scenario with the texts of its headers and bodies changed. change returns
-// the new text. It gets the name of the header or JSON member, the header ("" for a text of a body), and the
-// text.
-func withTexts(file scenario.File, change func(name, header, text string) string) scenario.File {
-	headers := func(all map[string]string) map[string]string {
-		return withValues(all, func(name, text string) string { return change(name, name, text) })
-	}
-	file.Headers = headers(file.Headers)
-	return withSteps(file, func(s *scenario.Step) {
-		s.Headers = headers(s.Headers)
-		s.Body = change("", "", s.Body)
-		s.JSON = withMembers("", s.JSON, change)
-	})
-}
+// textKind says where a text of a scenario stands.
+type textKind int
 
-// withOtherTexts returns a copy of the scenario with those texts changed that withTexts leaves and that may
-// hold URLs: the target, choices, and the names, requests and expectations of steps.
-func withOtherTexts(file scenario.File, change func(text string) string) scenario.File {
+const (
+	headerText textKind = iota
+	bodyText
+	otherText // a text that may hold URLs: the target, a choice, the name, request or expectation of a step
+)
+
+// withTexts returns a copy of the scenario with its texts changed. change returns the new text. name is that
+// of the header, or of the JSON member of a body; "" for a body of text.
+func withTexts(file scenario.File, change func(kind textKind, name, text string) string) scenario.File {
+	texts := func(kind textKind, all map[string]string) map[string]string {
+		return withValues(all, func(name, text string) string { return change(kind, name, text) })
+	}
+	other := func(text string) string { return change(otherText, "", text) }
 	list := func(all []string) []string {
 		changed := slices.Clone(all)
 		for i := range changed {
-			changed[i] = change(changed[i])
+			changed[i] = other(changed[i])
 		}
 		return changed
 	}
-	texts := func(all map[string]string) map[string]string {
-		return withValues(all, func(_, text string) string { return change(text) })
-	}
-	file.Target = change(file.Target)
+	file.Headers, file.Target = texts(headerText, file.Headers), other(file.Target)
 	file.Values = withValues(file.Values, func(_ string, value scenario.Value) scenario.Value {
 		value.Choice = list(value.Choice)
 		return value
 	})
-	return withSteps(file, func(s *scenario.Step) {
-		s.Name, s.Request = change(s.Name), change(s.Request)
-		s.Expect.Body, s.Expect.JSON, s.Expect.Header = list(s.Expect.Body), texts(s.Expect.JSON),
-			texts(s.Expect.Header)
-	})
+	file.Flows = slices.Clone(file.Flows)
+	for i := range file.Flows {
+		steps := slices.Clone(file.Flows[i].Steps)
+		for j := range steps {
+			s := &steps[j]
+			s.Name, s.Request, s.Headers = other(s.Name), other(s.Request), texts(headerText, s.Headers)
+			s.Body = change(bodyText, "", s.Body)
+			s.JSON = withMembers("", s.JSON, change)
+			s.Expect.Body, s.Expect.JSON = list(s.Expect.Body), texts(otherText, s.Expect.JSON)
+			s.Expect.Header = texts(otherText, s.Expect.Header)
+		}
+		file.Flows[i].Steps = steps
+	}
+	return file
 }
 
 // withValues returns a copy of a map with its values changed, in the order of their names.
@@ -131,24 +133,11 @@ func withValues[T any](all map[string]T, change func(name string, value T) T) ma
 	return changed
 }
 
-// withSteps returns a copy of the scenario with its steps changed.
-func withSteps(file scenario.File, change func(*scenario.Step)) scenario.File {
-	file.Flows = slices.Clone(file.Flows)
-	for i := range file.Flows {
-		steps := slices.Clone(file.Flows[i].Steps)
-		for j := range steps {
-			change(&steps[j])
-		}
-		file.Flows[i].Steps = steps
-	}
-	return file
-}
-
 // withMembers returns a copy of a JSON value with its texts changed.
-func withMembers(name string, value any, change func(name, header, text string) string) any {
+func withMembers(name string, value any, change func(kind textKind, name, text string) string) any {
 	switch value := value.(type) {
 	case string:
-		return change(name, "", value)
+		return change(bodyText, name, value)
 	case []any:
 		changed := slices.Clone(value)
 		for i := range changed {
