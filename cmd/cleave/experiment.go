@@ -39,6 +39,7 @@ type experimentFlags struct {
 	blocks      int
 	points      []string
 	backings    []string
+	onBackings  func(lab.Variant) (map[string]string, error) // returns the knobs for backings; nil: none are set
 	runtimes    []string
 	deploy      string // deployment of every variant; empty: each keeps its own
 	seed        uint64
@@ -369,18 +370,18 @@ func (a app) play(
 	if err != nil {
 		return err
 	}
-	outs, err := a.openOuts(out)
+	outs, endOuts, err := a.openOuts(out)
 	if err != nil {
 		return errors.Join(err, scratch.Release())
 	}
-	defer outs.close()
+	defer endOuts()
 	endJournals, err := keepJournals(conductor, folder)
 	if err != nil {
 		return errors.Join(err, scratch.Release())
 	}
 	defer endJournals()
 	conductor.Store = folder
-	conductor.Progress = telemetry.Follow(conductor.Progress, outs.Outs,
+	conductor.Progress = telemetry.Follow(conductor.Progress, outs,
 		spansIn(filepath.Join(conductor.Scratch, outgoingSpans)))
 	return errors.Join(conductor.Play(ctx, plan), scratch.Release())
 }

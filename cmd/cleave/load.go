@@ -116,8 +116,7 @@ func (a app) conceal(o *trial.Outcome) {
 // loadRefusal returns the error of a load that was not begun, with its exit code: this host
 // allows too few open files, or the arguments are wrong.
 func loadRefusal(err error) error {
-	var files *trial.FilesError
-	if errors.As(err, &files) {
+	if _, is := errors.AsType[*trial.FilesError](err); is {
 		return withCode(exitMissingPart, "%w", err)
 	}
 	return withCode(exitBadPlan, "%w", err)
@@ -171,16 +170,14 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	if err != nil {
 		return trial.Outcome{}, withCode(exitBadPlan, "%w", err)
 	}
-	destinations, err := r.openOuts(r.flags.outputs.out)
+	outs, endOuts, err := r.openOuts(r.flags.outputs.out)
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	defer destinations.close()
-	show, export := r.progress(), r.secondReporter(destinations)
-	logged := hooks.Second
+	defer endOuts()
+	show, logged := r.watcher(outs), hooks.Second
 	hooks.Second = func(s trial.Second) error {
 		show(s)
-		export(s)
 		return errors.Join(logged(s), watch(s))
 	}
 	outcome, err := r.send(loadCtx, hooks)

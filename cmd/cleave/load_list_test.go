@@ -8,14 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
 // newLines returns a new list of JSON lines.
 func newLines(t *testing.T, path string) *loadList {
 	t.Helper()
-	list, err := newLoadList(path, func(w io.Writer) (rowWriter, error) { return record.NewLineWriter(w), nil })
+	list, err := newLoadList(path, func(w io.Writer) rowWriter { return record.NewLineWriter(w) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,26 +68,6 @@ func TestListsHaveTheirNameWhenTheyAreWhole(t *testing.T) {
 				t.Errorf("the unfinished list: error %v, want that it exists: %t", err, c.partial)
 			}
 		})
-	}
-}
-
-// TestAListThatCannotBeginLeavesNothing: neither an open file nor an empty one, and the list of an earlier
-// load is kept.
-func TestAListThatCannotBeginLeavesNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "list.jtl")
-	testset.Must(t, os.WriteFile(path, []byte("of another load\n"), 0o600))
-	var file io.Writer
-	if _, err := newLoadList(path, func(w io.Writer) (rowWriter, error) {
-		file = w
-		return nil, errors.New("no space left")
-	}); err == nil || err.Error() != "no space left" {
-		t.Errorf("error %v, want that of the beginning alone", err)
-	}
-	if _, err := file.Write([]byte("x")); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("the file is still open: %v", err)
-	}
-	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
-		t.Errorf("the folder holds %v, %v; want the earlier list alone", left, err)
 	}
 }
 

@@ -11,35 +11,35 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/report/progress"
+	"github.com/cleave-lab/cleave/report/telemetry"
 )
 
 // shortestShown is the length of the shortest interval that is shown. The fraction of a second at the end of
 // a load can be shorter, and then has too little data.
 const shortestShown = 100 * time.Millisecond
 
-// progress returns a function that shows a second of the load.
-func (r *loadRun) progress() func(trial.Second) {
-	view := r.view()
-	switch r.progressForm(r.flags.outputs.progress) {
-	case progress.Terminal:
-		view.out = plain.Raw(r.errOut) // all text is our own, and need not be cleaned
-		return view.each(view.draw)
-	case progress.Plain:
-		return view.each(view.line)
-	case progress.JSON:
-		view.out = plain.Raw(r.errOut)
-		return view.each(view.object)
-	}
-	return func(trial.Second) {}
-}
-
-// view returns a view of the load at its beginning.
-func (r *loadRun) view() *liveView {
+// watcher returns a function that shows a second of the load, and sends its figures to outs, unless it is too
+// short to be shown.
+func (r *loadRun) watcher(outs *telemetry.Outs) func(trial.Second) {
 	view := &liveView{out: r.errOut, duration: r.trial.Duration(), errors: map[record.Outcome]int64{}}
 	if r.trial.Open() {
 		view.due = r.trial.Due()
 	}
-	return view
+	show := func(moment) {}
+	switch r.progressForm(r.flags.outputs.progress) {
+	case progress.Terminal: // all text is our own, and need not be cleaned
+		view.out, show = plain.Raw(r.errOut), view.draw
+	case progress.Plain:
+		show = view.line
+	case progress.JSON:
+		view.out, show = plain.Raw(r.errOut), view.object
+	}
+	return func(s trial.Second) {
+		if m := view.take(s); m.length >= shortestShown {
+			show(m)
+			outs.Show(view.figures(m))
+		}
+	}
 }
 
 // liveView shows a load second by second.
@@ -59,15 +59,6 @@ type moment struct {
 	sent, due      float64 // flows or operations per second
 	response, late record.Percentiles
 	cpu            float64 // percent of one processor
-}
-
-// each returns a function that calls show with the figures of a second, unless it is too short to be shown.
-func (v *liveView) each(show func(moment)) func(trial.Second) {
-	return func(s trial.Second) {
-		if m := v.take(s); m.length >= shortestShown {
-			show(m)
-		}
-	}
 }
 
 // take adds a second to the totals, and returns its figures. Of one that is not shown they are incomplete.

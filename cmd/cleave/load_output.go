@@ -63,8 +63,11 @@ func (o *loadOutputs) open(agents bool) (trial.Hooks, error) {
 		}
 	}
 	err = errors.Join(
-		o.beginList("jtl", o.jtl, func(w io.Writer) (rowWriter, error) { return record.NewJTLWriter(w, agents) }),
-		o.beginList("lines", o.lines, func(w io.Writer) (rowWriter, error) { return record.NewLineWriter(w), nil }),
+		o.beginList("jtl", o.jtl, func(w io.Writer) rowWriter {
+			list, _ := record.NewJTLWriter(w, agents) // the header fits into its buffer
+			return list
+		}),
+		o.beginList("lines", o.lines, func(w io.Writer) rowWriter { return record.NewLineWriter(w) }),
 	)
 	if len(o.lists) > 0 {
 		hooks.Row = func(r record.Row) error {
@@ -79,7 +82,7 @@ func (o *loadOutputs) open(agents bool) (trial.Hooks, error) {
 }
 
 // beginList begins a list of operations, if its flag names a file.
-func (o *loadOutputs) beginList(flag, path string, begin func(io.Writer) (rowWriter, error)) error {
+func (o *loadOutputs) beginList(flag, path string, begin func(io.Writer) rowWriter) error {
 	if path == "" {
 		return nil
 	}
@@ -152,7 +155,7 @@ const unfinished = ".partial"
 
 // newLoadList begins a list. Pipes and devices are written directly. The list of an
 // earlier load is kept until this one is complete.
-func newLoadList(path string, begin func(io.Writer) (rowWriter, error)) (*loadList, error) {
+func newLoadList(path string, begin func(io.Writer) rowWriter) (*loadList, error) {
 	name := path + unfinished
 	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() || standardStream(path) != nil {
 		name = path
@@ -161,15 +164,7 @@ func newLoadList(path string, begin func(io.Writer) (rowWriter, error)) (*loadLi
 	if err != nil {
 		return nil, err
 	}
-	writer, err := begin(file)
-	if err != nil {
-		errs := []error{err, file.Close()}
-		if name != path {
-			errs = append(errs, os.Remove(name))
-		}
-		return nil, errors.Join(errs...)
-	}
-	return &loadList{rowWriter: writer, path: path, file: file}, nil
+	return &loadList{rowWriter: begin(file), path: path, file: file}, nil
 }
 
 // write adds an operation.

@@ -245,7 +245,7 @@ func TestLiveView(t *testing.T) {
 		results.From, results.To = time.Duration(n-1)*time.Second, time.Duration(n)*time.Second
 		results.Add(&record.Sample{Outcome: record.Reset, Intended: results.From, Sent: results.From,
 			Finished: results.From + time.Millisecond})
-		view.each(view.draw)(trial.Second{Results: results, CPU: 500 * time.Millisecond})
+		view.draw(view.take(trial.Second{Results: results, CPU: 500 * time.Millisecond}))
 	}
 	first, rest, again := strings.Cut(out.String(), "\x1b[5A") // moves the cursor up by the five lines
 	if !again || strings.Count(first, "\n") != 5 || strings.Count(rest, "\n") != 5 {

@@ -51,7 +51,7 @@ func TestADocumentMayGoToTheFileOfStandardOutput(t *testing.T) {
 			return err
 		}
 	}
-	list, listErr := newLoadList(link, func(w io.Writer) (rowWriter, error) { return listOf{w}, nil })
+	list, listErr := newLoadList(link, func(w io.Writer) rowWriter { return listOf{w} })
 	if listErr != nil {
 		t.Fatal(listErr)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/load/record"
-	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/report/telemetry"
 )
 
@@ -44,26 +43,17 @@ func (o *outFlag) Set(text string) error {
 	return err
 }
 
-// outs sends figures to the destinations of --out.
-type outs struct {
-	app
-	*telemetry.Outs
-}
-
-// openOuts opens the destinations of --out.
-func (a app) openOuts(to outFlag) (outs, error) {
-	opened, err := telemetry.Open(to)
-	if err != nil {
-		return outs{}, withCode(exitBadPlan, "--out: %w", err)
+// openOuts opens the destinations of --out. end closes them, and warns of figures that did not arrive, which
+// does not affect the measurement.
+func (a app) openOuts(to outFlag) (outs *telemetry.Outs, end func(), err error) {
+	if outs, err = telemetry.Open(to); err != nil {
+		return nil, nil, withCode(exitBadPlan, "--out: %w", err)
 	}
-	return outs{a, opened}, nil
-}
-
-// close warns of figures that did not arrive. That does not affect the measurement.
-func (o outs) close() {
-	if err := o.Close(); err != nil {
-		fmt.Fprintf(o.errOut, "warning: --out: %v\n", err)
-	}
+	return outs, func() {
+		if err := outs.Close(); err != nil {
+			fmt.Fprintf(a.errOut, "warning: --out: %v\n", err)
+		}
+	}, nil
 }
 
 // spansIn returns a function that sends the spans below a folder, and then removes their files. Each trial
@@ -81,12 +71,6 @@ func spansIn(folder string) func(send func(document []byte)) error {
 		}
 		return err
 	}
-}
-
-// secondReporter returns a function that sends the figures of each second of a load to outs.
-func (r *loadRun) secondReporter(outs outs) func(trial.Second) {
-	view := r.view()
-	return view.each(func(m moment) { outs.Show(view.figures(m)) })
 }
 
 // figures returns the figures of a second for other programs.
