@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 )
 
@@ -120,11 +119,10 @@ func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
 		Question: "Which unit holds the system back?", Points: []lab.Point{point}, Design: f.design("base"),
 		Metrics: throughputFirst(info.Metrics), Load: &load,
 	}
-	onBackings, err := backingKnobsOf(info.Name, f.backings)
-	if err != nil {
+	if err := f.useBackings(info.Name); err != nil {
 		return lab.Plan{}, err
 	}
-	base, units, err := f.base(s, info, onBackings)
+	base, units, err := f.base(s, info)
 	if err != nil {
 		return lab.Plan{}, err
 	}
@@ -202,11 +200,9 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 
 // base returns the variant to scale, and the units that get more. Without --architecture it chooses the first
 // architecture with several units that can be scaled.
-func (f *bottleneckFlags) base(
-	s lab.Study, info lab.SystemInfo, onBackings backingKnobs,
-) (lab.Variant, []string, error) {
+func (f *bottleneckFlags) base(s lab.Study, info lab.SystemInfo) (lab.Variant, []string, error) {
 	if f.architecture != "" {
-		base, units, err := f.scaled(s, info, onBackings, f.architecture)
+		base, units, err := f.scaled(s, info, f.architecture)
 		if err == nil && len(units) == 0 {
 			err = fmt.Errorf("no unit of %s %s can be replicated: each keeps data that its replicas would not have: "+
 				"raise limits instead (--resource cpu)", info.Name, f.architecture)
@@ -218,7 +214,7 @@ func (f *bottleneckFlags) base(
 	}
 	refused := []error{fmt.Errorf("no architecture of %s has several units that can be scaled", info.Name)}
 	for _, name := range architectureNames(info) {
-		base, units, err := f.scaled(s, info, onBackings, name)
+		base, units, err := f.scaled(s, info, name)
 		if err == nil && len(units) > 1 {
 			units, err = f.selectUnits(units)
 			return base, units, err
@@ -230,9 +226,9 @@ func (f *bottleneckFlags) base(
 
 // scaled returns the base variant of an architecture, with knobs behind it, and the units that can be scaled.
 func (f *bottleneckFlags) scaled(
-	s lab.Study, info lab.SystemInfo, onBackings backingKnobs, text string,
+	s lab.Study, info lab.SystemInfo, text string,
 ) (lab.Variant, []string, error) {
-	base, err := f.variant(info, onBackings, "architecture", text)
+	base, err := f.variant(info, "architecture", text)
 	if err != nil {
 		return base, nil, err
 	}
@@ -241,16 +237,14 @@ func (f *bottleneckFlags) scaled(
 		base.Limits = map[string]lab.Limits{lab.AllUnits: {CPU: f.cpu}}
 	}
 	base.Summary = text + strings.TrimSuffix("; "+base.Scaling(), "; ")
-	units, err := f.scalable(s, base, nil)
+	units, err := f.scalable(s, base)
 	return base, units, err
 }
 
 // scalable returns the units of a variant that can get more replicas or, with --resource cpu, processors.
-func (f *bottleneckFlags) scalable(
-	s lab.Study, base lab.Variant, secrets *secret.Vault,
-) ([]string, error) {
+func (f *bottleneckFlags) scalable(s lab.Study, base lab.Variant) ([]string, error) {
 	s.Variants = []lab.Variant{base}
-	layouts, err := layoutsOf(s, secrets)
+	layouts, err := layoutsOf(s, f.secrets)
 	if err != nil {
 		return nil, err
 	}

@@ -11,17 +11,14 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
 // foreignPlan returns the plan of the search in a system of the user.
-func (f *bottleneckFlags) foreignPlan(
-	ctx context.Context, args []string, secrets *secret.Vault,
-) (lab.Plan, error) {
+func (f *bottleneckFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, error) {
 	f.applyQuick(2*time.Second, f.warmUp.least) // the warm-up is not shortened
-	definitions, err := f.systems(args, f.onlyDeployment(), secrets)
-	load, dir, loadErr := f.load(secrets)
+	definitions, err := f.systems(args, f.onlyDeployment())
+	load, dir, loadErr := f.load()
 	point, pointErr := f.point(external.System{}.Describe())
 	if err := errors.Join(err, loadErr, pointErr, f.mistakes()); err != nil {
 		return lab.Plan{}, err
@@ -38,10 +35,10 @@ func (f *bottleneckFlags) foreignPlan(
 	base.Name, base.Limits = "base", f.withCPULimit(d.Limits)
 	base.Summary = strings.Trim(base.Summary+"; "+base.Scaling(), "; ")
 	s.Variants = []lab.Variant{base}
-	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
+	if err := f.checkSystems(ctx, &s, dir); err != nil {
 		return lab.Plan{}, err
 	}
-	units, err := f.services(s, d, secrets)
+	units, err := f.services(s, d)
 	if err == nil {
 		units, err = f.selectUnits(units)
 	}
@@ -68,14 +65,12 @@ func (f *bottleneckFlags) withCPULimit(own map[string]lab.Limits) map[string]lab
 
 // services returns the services that the search scales, one at a time. It adds a note that says why the
 // others are not scaled.
-func (f *bottleneckFlags) services(
-	s lab.Study, d external.Definition, secrets *secret.Vault,
-) ([]string, error) {
+func (f *bottleneckFlags) services(s lab.Study, d external.Definition) ([]string, error) {
 	if d.RunsAlready() || d.Compose != nil {
 		return nil, fmt.Errorf("system %s: Cleave does not run its parts one by one: give a compose file whose "+
 			"services are units, an image, or a command with {port}", d.Name)
 	}
-	all, err := f.scalable(s, s.Variants[0], secrets)
+	all, err := f.scalable(s, s.Variants[0])
 	if err != nil || f.resource == resourceCPU {
 		return all, err
 	}

@@ -11,7 +11,7 @@ import (
 func TestNoArchitectureToScaleSaysWhy(t *testing.T) {
 	info := lab.SystemInfo{Name: "stand", Architectures: []lab.Architecture{{Name: "one"}, {Name: "two"}},
 		Check: func(v lab.Variant) error { return fmt.Errorf("%s needs a broker", v.Architecture) }}
-	_, _, err := (&bottleneckFlags{}).base(lab.Study{}, info, nil)
+	_, _, err := (&bottleneckFlags{}).base(lab.Study{}, info)
 	if err == nil {
 		t.Fatal("an architecture was chosen")
 	}

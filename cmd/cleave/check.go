@@ -15,7 +15,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/ci"
 	"github.com/cleave-lab/cleave/report/figure"
-	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
@@ -109,8 +108,7 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 	if len(info.Metrics) > 0 { // the system is under load
 		s.Load = &lab.Load{} // lasts until its operations are done, and until the faults are over
 	}
-	onBackings, err := backingKnobsOf(info.Name, f.backings)
-	if err != nil {
+	if err := f.useBackings(info.Name); err != nil {
 		return lab.Plan{}, err
 	}
 	var mistakes []error
@@ -119,7 +117,7 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment(),
 			Replicas: f.replicas, Knobs: map[string]string{}}
 		maps.Copy(v.Knobs, f.knobs)
-		mistakes = append(mistakes, putOnBackings(info, &v, onBackings))
+		mistakes = append(mistakes, f.putOnBackings(info, &v))
 		s.Variants = append(s.Variants, v)
 	}
 	if err := errors.Join(mistakes...); err != nil {
@@ -130,7 +128,7 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 			f.deployment(), refused)
 	}
 	s.Baseline = s.Variants[0].Name
-	if err := f.addFaultPoints(system, &s, nil); err != nil {
+	if err := f.addFaultPoints(system, &s); err != nil {
 		return lab.Plan{}, err
 	}
 	if err := f.setLevels(info, s.Points...); err != nil {
@@ -156,12 +154,10 @@ func (f *checkFlags) study(system lab.Checkable) (lab.Study, error) {
 }
 
 // foreignPlan returns a plan with one trial for every system of the user.
-func (f *checkFlags) foreignPlan(
-	ctx context.Context, args []string, secrets *secret.Vault,
-) (lab.Plan, error) {
-	definitions, err := f.systems(args, f.onlyDeployment(), secrets)
+func (f *checkFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, error) {
+	definitions, err := f.systems(args, f.onlyDeployment())
 	s, studyErr := f.study(external.System{})
-	load, dir, loadErr := f.load(secrets)
+	load, dir, loadErr := f.load()
 	if err := errors.Join(err, studyErr, loadErr); err != nil {
 		return lab.Plan{}, err
 	}
@@ -177,10 +173,10 @@ func (f *checkFlags) foreignPlan(
 	}
 	names := study.NamesOf(definitions, func(d external.Definition) string { return d.Name })
 	s.Title, s.Baseline = "Check of "+strings.Join(names, ", "), names[0]
-	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
+	if err := f.checkSystems(ctx, &s, dir); err != nil {
 		return lab.Plan{}, err
 	}
-	if err := f.addFaultPoints(external.System{}, &s, secrets); err != nil {
+	if err := f.addFaultPoints(external.System{}, &s); err != nil {
 		return lab.Plan{}, err
 	}
 	return f.expand(&study.File{Study: s}, f.options())

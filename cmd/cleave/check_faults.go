@@ -12,7 +12,6 @@ import (
 
 	"github.com/cleave-lab/cleave/fault"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 )
 
@@ -97,14 +96,14 @@ func parseSpan(text string) (float64, error) {
 
 // addFaultPoints adds the faults to a study of checks. Every variant gets its own point, whose
 // load lasts until the variant's faults are over.
-func (f *checkFlags) addFaultPoints(system lab.Checkable, s *lab.Study, secrets *secret.Vault) error {
+func (f *checkFlags) addFaultPoints(system lab.Checkable, s *lab.Study) error {
 	if len(f.faults) == 0 {
 		return nil
 	}
 	if !system.Describe().Restartable {
 		return fmt.Errorf("%s takes no faults: its units cannot be started again: leave --fault out", s.System)
 	}
-	layouts, err := addFaults(s, f.faults, secrets)
+	layouts, err := f.addFaults(s, f.faults)
 	if err != nil {
 		return err
 	}
@@ -125,14 +124,14 @@ func (f *checkFlags) addFaultPoints(system lab.Checkable, s *lab.Study, secrets 
 
 // addFaults adds the faults that --fault names to a study, and returns the layouts of its variants. It fails
 // if a variant cannot have all of the faults.
-func addFaults(s *lab.Study, texts []string, secrets *secret.Vault) ([]lab.Layout, error) {
+func (f *foreignFlags) addFaults(s *lab.Study, texts []string) ([]lab.Layout, error) {
 	var faults []lab.Fault
 	var mistakes []error
 	for _, text := range texts {
 		one, err := parseFault(text)
 		faults, mistakes = append(faults, one), append(mistakes, err)
 	}
-	layouts, err := layoutsOf(*s, secrets)
+	layouts, err := layoutsOf(*s, f.secrets)
 	if err = errors.Join(append(mistakes, err)...); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/scenario"
-	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
 )
@@ -63,9 +62,9 @@ need not be named. docs/comparing.md is a walk-through.` + exitCodesHelp(measure
 }
 
 // plan returns the plan of a comparison. Its error lists all mistakes.
-func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error) {
+func (f *compareFlags) plan(ctx context.Context, args []string) (lab.Plan, error) {
 	f.applyQuick(3*time.Second, time.Second/2)
-	definitions, err := f.systems(args, f.deployments, secrets)
+	definitions, err := f.systems(args, f.deployments)
 	if len(args) < 2 && (len(args) == 0 || len(f.deployments) < 2) {
 		err = errors.Join(err, errors.New("a comparison needs at least two systems, or one in two deployments "+
 			"(--deploy): see cleave help compare"))
@@ -76,7 +75,7 @@ func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.
 	if f.capacity && f.request.objective == "" {
 		f.request.objective = defaultObjective
 	}
-	load, dir, loadErr := f.load(secrets)
+	load, dir, loadErr := f.load()
 	var file scenario.File
 	if loadErr == nil {
 		loadErr = json.Unmarshal(load.Scenario, &file)
@@ -86,23 +85,23 @@ func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.
 		return lab.Plan{}, err
 	}
 	s := f.study(definitions, points, load)
-	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
+	if err := f.checkSystems(ctx, &s, dir); err != nil {
 		return lab.Plan{}, err
 	}
 	if len(f.faults) > 0 {
-		if err := f.addFaults(&s, secrets); err != nil {
+		if err := f.addLoadFaults(&s); err != nil {
 			return lab.Plan{}, err
 		}
 	}
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// addFaults adds the faults of the flags to the comparison. They must begin during the load.
-func (f *compareFlags) addFaults(s *lab.Study, secrets *secret.Vault) error {
+// addLoadFaults adds the faults of the flags to the comparison. They must begin during the load.
+func (f *compareFlags) addLoadFaults(s *lab.Study) error {
 	if f.capacity {
 		return errors.New("--fault and --capacity: a search plays many loads, and none with faults: leave one out")
 	}
-	if _, err := addFaults(s, f.faults, secrets); err != nil {
+	if _, err := f.addFaults(s, f.faults); err != nil {
 		return err
 	}
 	var mistakes []error

@@ -17,7 +17,7 @@ const factorsFlag = "factors"
 
 // planFactors returns the plan of a factorial design over knobs of --from. Its error lists all mistakes in
 // the flags, or all combinations that the system refuses.
-func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKnobs) (lab.Plan, error) {
+func (f *explainFlags) planFactors(system lab.Explainable) (lab.Plan, error) {
 	info := system.Describe()
 	var clash error
 	for _, flag := range []string{"to", "tuned", "one-order"} {
@@ -26,7 +26,7 @@ func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKno
 				"combines knobs: leave one of them out", flag, factorsFlag))
 		}
 	}
-	base, baseErr := f.variant(info, onBackings, "from", f.from)
+	base, baseErr := f.variant(info, "from", f.from)
 	if err := errors.Join(clash, baseErr, f.mistakes()); err != nil {
 		return lab.Plan{}, err
 	}

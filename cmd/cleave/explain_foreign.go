@@ -8,16 +8,13 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
 // foreignPlan returns the plan of an explanation of systems of the user.
-func (f *explainFlags) foreignPlan(
-	ctx context.Context, args []string, secrets *secret.Vault,
-) (lab.Plan, error) {
+func (f *explainFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, error) {
 	f.applyDefaults(lab.Explanation{})
 	// The default objective is only for the search for the capacity.
 	if f.request.objective = f.objective; !f.isSet("objective") && !f.capacity {
@@ -26,8 +23,8 @@ func (f *explainFlags) foreignPlan(
 	if f.rate == 0 && !f.isSet("rate") && !f.isSet("users") {
 		return lab.Plan{}, errors.New("give --rate for an open loop, or --users for a closed one")
 	}
-	load, dir, loadErr := f.load(secrets)
-	from, to, err := f.ends(args, secrets)
+	load, dir, loadErr := f.load()
+	from, to, err := f.ends(args)
 	if err := errors.Join(err, loadErr, f.mistakes()); err != nil {
 		return lab.Plan{}, err
 	}
@@ -44,7 +41,7 @@ func (f *explainFlags) foreignPlan(
 	s.Design.TrialTimeout = trialTimeout(load, stops) + searchTimeout(s)
 	info.Metrics = external.Metrics(s.Points)
 	s.Metrics = f.metrics(info, nil)
-	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
+	if err := f.checkSystems(ctx, &s, dir); err != nil {
 		return lab.Plan{}, err
 	}
 	return f.expand(&study.File{Study: s}, f.options())
@@ -52,9 +49,7 @@ func (f *explainFlags) foreignPlan(
 
 // ends returns the first and the last system of the steps. They are two arguments, or one argument and its
 // changes by --to. Each is returned once for each deployment of the steps.
-func (f *explainFlags) ends(
-	args []string, secrets *secret.Vault,
-) (from, to []external.Definition, err error) {
+func (f *explainFlags) ends(args []string) (from, to []external.Definition, err error) {
 	switch {
 	case len(args) > 2 || len(args) == 2 && f.to != "":
 		return nil, nil, errors.New("give two systems, or one and what changes in it with --to: see cleave help " +
@@ -95,10 +90,10 @@ func (f *explainFlags) ends(
 		deployments = append([]string{begin}, deploymentsBetween(begin, end)...)
 	}
 	if second == args[0] { // only the deployment changes
-		from, err = f.systems(args[:1], deployments, secrets)
+		from, err = f.systems(args[:1], deployments)
 		return from, from, err
 	}
-	all, err := f.systems([]string{args[0], second}, deployments, secrets)
+	all, err := f.systems([]string{args[0], second}, deployments)
 	half := len(all) / 2 // each system is there once for each deployment
 	return all[:half:half], all[half:], err
 }

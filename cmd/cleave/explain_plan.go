@@ -94,20 +94,19 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	}
 	f.applyDefaults(system.Explanation())
 	info := system.Describe()
-	onBackings, err := backingKnobsOf(info.Name, f.backings)
-	if err != nil {
+	if err := f.useBackings(info.Name); err != nil {
 		return lab.Plan{}, err
 	}
 	if f.isSet(factorsFlag) {
-		return f.planFactors(system, onBackings)
+		return f.planFactors(system)
 	}
 	if f.tuned {
 		if f.to, err = tunedText(info, f.to); err != nil {
 			return lab.Plan{}, err
 		}
 	}
-	from, fromErr := f.variant(info, onBackings, "from", f.from)
-	to, toErr := f.variant(info, onBackings, "to", f.to)
+	from, fromErr := f.variant(info, "from", f.from)
+	to, toErr := f.variant(info, "to", f.to)
 	if err := errors.Join(fromErr, toErr, f.mistakes()); err != nil {
 		return lab.Plan{}, err
 	}

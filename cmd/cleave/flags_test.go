@@ -256,7 +256,7 @@ func (p *proofs) modelPlan(args []string) string {
 	if system, ours := systemNamed[lab.Modelled](command.Flags().Arg(0), systemSettings{}); ours {
 		plan, err = flags.plan(system)
 	} else {
-		plan, err = flags.foreignPlan(p.t.Context(), command.Flags().Args(), nil)
+		plan, err = flags.foreignPlan(p.t.Context(), command.Flags().Args())
 	}
 	text, encoding := json.Marshal(plan.Study)
 	return fmt.Sprint(string(text), flags.builds, err, encoding)

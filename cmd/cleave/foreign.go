@@ -32,6 +32,7 @@ type foreignFlags struct {
 	audit    string           // the command that audits every system
 	builds   []external.Build // of images of compose files
 	notes    []string         // printed before the trials
+	secrets  *secret.Vault    // of systems of the user; nil for ours, whose scenarios refer to no secrets
 }
 
 // foreignGroup is the title of the flags that are only for systems of the user, in the help of commands that
@@ -106,7 +107,7 @@ func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error)
 func (f *foreignFlags) onlyDeployment() []string { return strings.Fields(f.deploy) }
 
 // foreignPlanner returns the plan of a command for systems of the user, which args names.
-type foreignPlanner func(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error)
+type foreignPlanner func(ctx context.Context, args []string) (lab.Plan, error)
 
 // planners are the two planners of a command: for a system of Cleave and for systems of the user.
 type planners struct {
@@ -152,7 +153,8 @@ func (a app) playForeign(
 func (a app) planForeign(
 	command *cobra.Command, args []string, flags *foreignFlags, planner foreignPlanner,
 ) (lab.Plan, error) {
-	plan, err := planner(command.Context(), args, a.secrets)
+	flags.secrets = a.secrets
+	plan, err := planner(command.Context(), args)
 	for _, warning := range a.secrets.Warnings() {
 		fmt.Fprintln(a.errOut, "warning:", warning)
 	}
@@ -175,9 +177,7 @@ func (a app) planForeign(
 
 // systems returns the systems that the arguments name: each once per deployment, or in its own deployment if
 // there are none. It collects their builds and notes. Its error lists all mistakes.
-func (f *foreignFlags) systems(
-	args, deployments []string, secrets *secret.Vault,
-) (definitions []external.Definition, err error) {
+func (f *foreignFlags) systems(args, deployments []string) (definitions []external.Definition, err error) {
 	var mistakes []error
 	for _, argument := range args {
 		d, err := f.system(argument)
@@ -194,7 +194,7 @@ func (f *foreignFlags) systems(
 		}
 		mistakes = append(mistakes, err)
 		for _, one := range deployed {
-			mistakes = append(mistakes, one.AuditWith(f.audit), one.Mask(secrets), f.checkTrust(one))
+			mistakes = append(mistakes, one.AuditWith(f.audit), one.Mask(f.secrets), f.checkTrust(one))
 			for _, build := range one.Builds {
 				same := func(b external.Build) bool { return slices.Equal(b.Command, build.Command) }
 				if !slices.ContainsFunc(f.builds, same) {

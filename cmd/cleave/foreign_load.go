@@ -17,14 +17,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/scenario"
-	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // load returns the load of every trial, and the folder of the scenario's files.
-func (f *foreignFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
+func (f *foreignFlags) load() (lab.Load, string, error) {
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
 	load := f.measuredLoad()
@@ -37,7 +36,7 @@ func (f *foreignFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 		file.Load = &own
 	}
 	if err == nil {
-		load.Scenario, err = json.Marshal(maskScenario(secrets, file))
+		load.Scenario, err = json.Marshal(maskScenario(f.secrets, file))
 		note(err)
 	}
 	_, err = newGenerator(load.Objective) // checks the objective
@@ -189,9 +188,7 @@ func longestStart(definitions []external.Definition) float64 {
 // checkSystems checks load and targets before anything is played, asks for consent, and packs the scenario's
 // files. Systems that do not run yet cannot prove the consent of their owners. If there is a consent list,
 // the generator fetches their proofs in the trial.
-func (f *foreignFlags) checkSystems(
-	ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault,
-) error {
+func (f *foreignFlags) checkSystems(ctx context.Context, s *lab.Study, dir string) error {
 	allowed, err := consent.ReadList(strings.NewReader(s.Load.Consent), f.request.allow)
 	if err != nil {
 		return err // without the list, no target has consent
@@ -213,7 +210,7 @@ func (f *foreignFlags) checkSystems(
 				job.Duration = loaded.Longest
 			}
 			playsOwnLoad = playsOwnLoad || job.Rate == 0 && job.Users == 0
-			spec, err := checkLoad(job, dir, secrets)
+			spec, err := checkLoad(job, dir, f.secrets)
 			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {
 				spec.Guard.Allowed = allowed
 				// The conductor lengthens warm-up and load if trials are not steady.

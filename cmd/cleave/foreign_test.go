@@ -121,7 +121,7 @@ func TestNothingIsBuiltForAMistake(t *testing.T) {
 	command := &cobra.Command{}
 	command.SetContext(t.Context())
 	_, err := app{secrets: secret.NewVault(os.LookupEnv)}.planForeign(command, nil, &flags,
-		func(context.Context, []string, *secret.Vault) (lab.Plan, error) { return lab.Plan{}, nil })
+		func(context.Context, []string) (lab.Plan, error) { return lab.Plan{}, nil })
 	if _, missing := os.Stat(built); exitCode(err) != exitBadPlan || missing == nil {
 		t.Errorf("exit code %d (%v), built: %t", exitCode(err), err, missing == nil)
 	}

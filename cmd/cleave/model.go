@@ -283,11 +283,10 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	if err := f.checkRates(); err != nil {
 		return lab.Plan{}, err
 	}
-	onBackings, err := backingKnobsOf(info.Name, f.backings)
-	if err != nil {
+	if err := f.useBackings(info.Name); err != nil {
 		return lab.Plan{}, err
 	}
-	metered, err := f.variant(info, onBackings, "architecture", f.architecture)
+	metered, err := f.variant(info, "architecture", f.architecture)
 	if err := errors.Join(err, f.checkDesign()); err != nil {
 		return lab.Plan{}, err
 	}

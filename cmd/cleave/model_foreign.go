@@ -13,7 +13,6 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
-	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
 )
@@ -41,11 +40,9 @@ func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}
 
 // foreignPlan returns the plan of the trials of the one system that args names: it is metered at several
 // rates, and traced at f.rate. Names of the traced variant and point say "followed".
-func (f *modelFlags) foreignPlan(
-	ctx context.Context, args []string, secrets *secret.Vault,
-) (lab.Plan, error) {
-	definitions, err := f.systems(args, f.onlyDeployment(), secrets)
-	load, dir, loadErr := f.load(secrets)
+func (f *modelFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, error) {
+	definitions, err := f.systems(args, f.onlyDeployment())
+	load, dir, loadErr := f.load()
 	if err := errors.Join(err, loadErr, f.checkRates(), f.checkDesign()); err != nil {
 		return lab.Plan{}, err
 	}
@@ -70,7 +67,7 @@ func (f *modelFlags) foreignPlan(
 	followed := metered
 	followed.Name, followed.Points = followedVariant, []string{tracedPoint.Name}
 	s.Variants = []lab.Variant{metered, followed}
-	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
+	if err := f.checkSystems(ctx, &s, dir); err != nil {
 		return lab.Plan{}, err
 	}
 	return f.expand(&study.File{Study: s}, f.options())

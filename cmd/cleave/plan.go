@@ -87,7 +87,7 @@ func (f *experimentFlags) planFile(path string) (lab.Plan, error) {
 }
 
 // planStudy makes the plan of a study file.
-func (f *experimentFlags) planStudy(file *study.File) (plan lab.Plan, err error) {
+func (f *experimentFlags) planStudy(file *study.File) (lab.Plan, error) {
 	o := f.options()
 	o.Quick, o.Points, o.Runtimes = f.quick, f.points, f.runtimes
 	o.Deployment, o.Refuses = f.deploy, checkDeployment
@@ -97,9 +97,10 @@ func (f *experimentFlags) planStudy(file *study.File) (plan lab.Plan, err error)
 	if f.isSet("blocks") {
 		o.Blocks = &f.blocks
 	}
-	if o.Knobs, err = backingKnobsOf(file.Study.System, f.backings); err != nil {
+	if err := f.useBackings(file.Study.System); err != nil {
 		return lab.Plan{}, err
 	}
+	o.Knobs = f.onBackings
 	return f.expand(file, o)
 }
 
@@ -206,25 +207,23 @@ func (f *designFlags) trialLimit() float64 {
 	return max(study.Defaults().TrialTimeout, load.LongestWarmUp()+load.Duration+overhead)
 }
 
-// backingKnobs is a function that returns the knobs which select backing services for a variant.
-type backingKnobs func(lab.Variant) (map[string]string, error)
-
-// backingKnobsOf returns the function for backing services of these kinds, or nil if there are none.
-func backingKnobsOf(system string, kinds []string) (backingKnobs, error) {
-	if len(kinds) == 0 {
-		return nil, nil
+// useBackings makes variants of a system get the backing services of --backing, if any.
+func (f *experimentFlags) useBackings(system string) error {
+	if len(f.backings) == 0 {
+		return nil
 	}
 	backed, can := systemNamed[lab.Backed](system, systemSettings{})
 	if !can {
-		return nil, withCode(exitBadPlan, "--%s %s: the system %s has no backing services: leave the flag out",
-			backingFlag, strings.Join(kinds, ","), system)
+		return withCode(exitBadPlan, "--%s %s: the system %s has no backing services: leave the flag out",
+			backingFlag, strings.Join(f.backings, ","), system)
 	}
 	// An unknown kind is an error for any architecture.
 	first := lab.Variant{Architecture: backed.Describe().Architectures[0].Name}
-	if _, err := backed.OnBackings(first, kinds); err != nil {
-		return nil, withCode(exitBadPlan, "--%s: %w", backingFlag, err)
+	if _, err := backed.OnBackings(first, f.backings); err != nil {
+		return withCode(exitBadPlan, "--%s: %w", backingFlag, err)
 	}
-	return func(v lab.Variant) (map[string]string, error) { return backed.OnBackings(v, kinds) }, nil
+	f.onBackings = func(v lab.Variant) (map[string]string, error) { return backed.OnBackings(v, f.backings) }
+	return nil
 }
 
 // deployment returns the deployment of variants that are not from a study file.
@@ -252,9 +251,7 @@ func checkDeployment(v lab.Variant) error {
 
 // variant parses an architecture with knobs, such as "sync binding=grpc", from a flag, and selects its
 // backing services.
-func (f *experimentFlags) variant(
-	info lab.SystemInfo, onBackings backingKnobs, flag, text string,
-) (lab.Variant, error) {
+func (f *experimentFlags) variant(info lab.SystemInfo, flag, text string) (lab.Variant, error) {
 	text, err := expandPlacement(text, info.Model)
 	if err != nil {
 		return lab.Variant{}, fmt.Errorf("--%s: %w", flag, err)
@@ -283,16 +280,16 @@ func (f *experimentFlags) variant(
 		return v, fmt.Errorf("--%s: there is no deployment %q: use %s", flag, v.Deployment,
 			strings.Join(lab.Deployments(), ", "))
 	}
-	if err := putOnBackings(info, &v, onBackings); err != nil {
+	if err := f.putOnBackings(info, &v); err != nil {
 		return v, fmt.Errorf("--%s: %w", flag, err)
 	}
 	return v, nil
 }
 
 // putOnBackings sets the knobs for backing services, if any, and checks the variant.
-func putOnBackings(info lab.SystemInfo, v *lab.Variant, onBackings backingKnobs) error {
-	if onBackings != nil {
-		more, err := onBackings(*v)
+func (f *experimentFlags) putOnBackings(info lab.SystemInfo, v *lab.Variant) error {
+	if f.onBackings != nil {
+		more, err := f.onBackings(*v)
 		if err != nil {
 			return err
 		}
