@@ -114,8 +114,7 @@ func Within(folder *os.Root, most int64) *Root { return &Root{folder, most} }
 func (r *Root) Open(name string) (fs.File, error) {
 	file, err := r.folder.OpenFile(name, flags, 0)
 	if err != nil {
-		var where *fs.PathError
-		if errors.As(err, &where) { // os.Root names neither its folder nor "open"
+		if where, is := errors.AsType[*fs.PathError](err); is { // os.Root names neither its folder nor "open"
 			where.Op, where.Path = "open", filepath.Join(r.folder.Name(), name)
 		}
 		return nil, err

@@ -122,13 +122,11 @@ type choice struct {
 	known []string
 }
 
-// String implements pflag.Value.
+// The methods of pflag.Value.
+
 func (c choice) String() string { return *c.to }
+func (c choice) Type() string   { return c.kind }
 
-// Type implements pflag.Value.
-func (c choice) Type() string { return c.kind }
-
-// Set implements pflag.Value.
 func (c choice) Set(value string) error {
 	if !slices.Contains(c.known, value) {
 		return fmt.Errorf("there is no %s %q: expected %s", c.kind, value, strings.Join(c.known, ", "))
@@ -141,25 +139,20 @@ func (c choice) Set(value string) error {
 // and a later `cleave clean` also read it.
 type variableFlag string
 
-// String implements pflag.Value.
+// The methods of pflag.Value.
+
 func (f variableFlag) String() string { return os.Getenv(string(f)) }
+func (f variableFlag) Type() string   { return "text" }
 
-// Type implements pflag.Value.
-func (f variableFlag) Type() string { return "text" }
-
-// Set implements pflag.Value.
 func (f variableFlag) Set(text string) (err error) {
 	if f == kubernetes.ConfigVariable && text != "" { // rejectEmptyFlags refuses an empty one
 		// An empty ContextVariable selects the current context of the kubeconfig.
 		if _, set := os.LookupEnv(kubernetes.ContextVariable); !set {
-			err = os.Setenv(kubernetes.ContextVariable, "")
+			_ = os.Setenv(kubernetes.ContextVariable, "") // cannot fail with this name
 		}
-		if err == nil {
-			text, err = filepath.Abs(text) // the sweeper reads it, too, from another folder
+		if text, err = filepath.Abs(text); err != nil { // the sweeper reads it, too, from another folder
+			return err
 		}
-	}
-	if err != nil {
-		return err
 	}
 	return os.Setenv(string(f), text)
 }

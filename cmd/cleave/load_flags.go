@@ -180,13 +180,11 @@ func (f *loadFlags) addSenders(flags *pflag.FlagSet) {
 // share is a flag between 0 and 1: "1/32" or "0.03".
 type share float64
 
-// String implements pflag.Value.
+// The methods of pflag.Value.
+
 func (s *share) String() string { return strconv.FormatFloat(float64(*s), 'g', -1, 64) }
+func (s *share) Type() string   { return "share" }
 
-// Type implements pflag.Value.
-func (s *share) Type() string { return "share" }
-
-// Set implements pflag.Value.
 func (s *share) Set(text string) error {
 	above, below, fraction := strings.Cut(text, "/")
 	value, err := strconv.ParseFloat(above, 64)

@@ -91,8 +91,8 @@ func commit() string {
 
 // flagError returns the error of a flag with a hint at similar flags and at the help.
 func flagError(command *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	unknown, is := errors.AsType[*pflag.NotExistError](err)
+	if !is {
 		return withCode(exitBadPlan, "%w: see %s", err, helpOf(command))
 	}
 	var known []string

@@ -82,8 +82,7 @@ func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 func refuseWithoutConsent(ctx context.Context, plan lab.Plan, deployers map[string]lab.Deployer) error {
 	for _, deployment := range ownedDeployments() {
 		err := admit(ctx, plan, deployment)
-		var refusal *consent.Refusal
-		if errors.As(err, &refusal) {
+		if _, refused := errors.AsType[*consent.Refusal](err); refused {
 			deployers[deployment] = refusedDeployer{deployers[deployment], err}
 		} else if err != nil {
 			return err
@@ -213,8 +212,7 @@ func (o owned) checkConsent(ctx context.Context, guard consent.Guard, plan lab.P
 		limited, cancel := context.WithTimeout(ctx, serverPatience) // each of many hosts may be slow
 		_, err = guard.Admit(limited, request)
 		cancel()
-		var refusal *consent.Refusal
-		if errors.As(err, &refusal) {
+		if _, refused := errors.AsType[*consent.Refusal](err); refused {
 			return withCode(exitBadPlan,
 				"%s: %w (%s=FILE names the list of consents; the owner proves the token of an entry by %s)",
 				o.name, err, allowVariable, o.place)

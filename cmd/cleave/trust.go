@@ -96,8 +96,8 @@ func describeActions(s lab.Study) string {
 		if x.EnvFile != "" {
 			line("with variables from %s", shell.Quote(x.EnvFile))
 		}
-		for _, action := range describeAudit(x.Audit) {
-			line("%s", action)
+		if x.Audit != nil {
+			describeAudit(line, *x.Audit)
 		}
 		line("load %s", shell.Quote(x.URL))
 	}
@@ -139,23 +139,17 @@ func describeService(line func(format string, args ...any), service lab.SystemSe
 	}
 }
 
-// describeAudit returns a line for each command and database query of an audit.
-func describeAudit(audit *lab.SystemAudit) (lines []string) {
-	if audit == nil {
-		return nil
-	}
+// describeAudit adds a line for each command and database query of an audit.
+func describeAudit(line func(format string, args ...any), audit lab.SystemAudit) {
 	if len(audit.Command) > 0 {
-		lines = append(lines, fmt.Sprintf("run %s in %s", shell.Quote(audit.Command...),
-			shell.Quote(audit.Dir)))
+		line("run %s in %s", shell.Quote(audit.Command...), shell.Quote(audit.Dir))
 	}
 	for _, q := range audit.Queries {
 		db := audit.Databases[q.In]
 		password := cmp.Or(db.Password, db.PasswordFile, db.PasswordOf, "nobody")
-		lines = append(lines, fmt.Sprintf("ask the database %s as the user %s, with the password of %s: %s",
-			shell.Quote(db.At+"/"+db.Name), shell.Quote(db.User), shell.Quote(password),
-			shell.Quote(q.SQL)))
+		line("ask the database %s as the user %s, with the password of %s: %s", shell.Quote(db.At+"/"+db.Name),
+			shell.Quote(db.User), shell.Quote(password), shell.Quote(q.SQL))
 	}
-	return lines
 }
 
 // placeOf describes where the commands of a variant run: their folder on this host, if any, and their

@@ -48,8 +48,7 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 		command.Env, command.Stdin = i.environment(), strings.NewReader(depthsScript)
 		answer, err := command.Output()
 		if err != nil {
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
+			if exit, is := errors.AsType[*exec.ExitError](err); is {
 				err = fmt.Errorf("%w: %s", err, exit.Stderr)
 			}
 			return nil, fmt.Errorf("depths of all queues: %w", err)
