@@ -114,10 +114,18 @@ func (s *Server) beside(r *http.Request) (data, error) {
 			return nil, err
 		}
 	}
-	// Metrics that only the run of the second trial has are not shown.
 	metrics, err := s.shelf.Metrics(both[0].Run.Name)
 	if err != nil {
 		return nil, err
+	}
+	others, err := s.shelf.Metrics(both[1].Run.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range others {
+		if _, known := lab.MetricNamed(metrics, m.Name); !known {
+			metrics = append(metrics, m)
+		}
 	}
 	b := analysis.CompareTrials([2]lab.Trial{both[0].Trial, both[1].Trial},
 		[2]string{both[0].Label, both[1].Label}, metrics)

@@ -139,18 +139,30 @@ func TestTwoTrialsAreShownWithTheirLogs(t *testing.T) {
 	}
 }
 
+// TestTrialsOfTwoRuns: the second run has a metric that the first one lacks.
 func TestTrialsOfTwoRuns(t *testing.T) {
 	root := loadedFolder(t, nil)
 	again := loadedRun + "-2"
 	first := filepath.Join(root, filepath.FromSlash(loadedRun))
-	testset.Must(t, os.CopyFS(filepath.Join(root, filepath.FromSlash(again)), os.DirFS(first)))
+	second := filepath.Join(root, filepath.FromSlash(again))
+	testset.Must(t, os.CopyFS(second, os.DirFS(first)))
+	for file, parts := range map[string][2]string{
+		"plan.json":              {`"metrics": [`, `"metrics": [{"name": "rows", "title": "rows read", "unit": "1"},`},
+		"trials/0001/trial.json": {`"measures": {`, `"measures": {"rows": 7,`},
+	} {
+		path := filepath.Join(second, filepath.FromSlash(file))
+		data, err := os.ReadFile(path)
+		testset.Must(t, err)
+		testset.Must(t, os.WriteFile(path, bytes.Replace(data, []byte(parts[0]), []byte(parts[1]), 1), 0o600))
+	}
 	_, at := serveDir(t, root, false)
 	list := get(t, at+"/trials?run="+loadedRun+"&run="+again, 200)
 	if strings.Count(list, `name="trial"`) != 6 || !strings.Contains(list, `value="`+again+`/0001"`) {
 		t.Errorf("the trials of two runs are %s", list)
 	}
 	page := get(t, at+besideOf(loadedRun+"/0001", again+"/0001"), 200)
-	for _, want := range []string{"A: trial 1, monolith", "B: trial 1, monolith", `href="/run/` + again, "1.00x"} {
+	for _, want := range []string{"A: trial 1, monolith", "B: trial 1, monolith", `href="/run/` + again, "1.00x",
+		"rows read"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q: %s", want, page)
 		}
