@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -40,7 +41,7 @@ type sender struct {
 
 	// Only the goroutine may use these until done is closed.
 	failed int   // messages that could not be posted
-	why    error // the last failure
+	why    error // the first failure
 }
 
 // newSender returns a sender to the base URL of a collector.
@@ -52,7 +53,7 @@ func newSender(url string) *sender {
 		defer close(s.done)
 		for m := range s.waiting {
 			if err := s.post(m); err != nil {
-				s.failed, s.why = s.failed+1, err
+				s.failed, s.why = s.failed+1, cmp.Or(s.why, err) // later ones may only follow from it
 			}
 		}
 	}()

@@ -163,6 +163,24 @@ func TestUndeliveredMessagesAreReported(t *testing.T) {
 	}
 }
 
+// TestTheFirstFailureIsReported: what comes after it may only follow from it, such as the end of patience.
+func TestTheFirstFailureIsReported(t *testing.T) {
+	codes := make(chan int, 2)
+	codes <- http.StatusUnauthorized
+	codes <- http.StatusTooManyRequests
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(<-codes)
+	}))
+	defer server.Close()
+	outs := open(t, "otlp="+server.URL)
+	outs.Show(shown())
+	outs.Show(shown())
+	if err := outs.Close(); err == nil || !strings.Contains(err.Error(), "2 messages did not reach") ||
+		!strings.Contains(err.Error(), "401") {
+		t.Errorf("%v, want the first of two failures", err)
+	}
+}
+
 func TestParseTarget(t *testing.T) {
 	for text, want := range map[string]Target{
 		"otlp=https://h/otlp/": {otlp, "https://h/otlp"}, "prometheus=[::1]:1": {prometheus, "[::1]:1"},
