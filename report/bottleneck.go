@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cleave-lab/cleave/report/figure"
 )
@@ -20,11 +21,14 @@ func (v view) bottleneckTables() []table {
 			Columns: []column{textCol("unit"), numberCol("scaled to"), numberCol(figure.Spaced(b.Metric)),
 				numberCol("CPU"), numberCol("queueing"), numberCol("of the path")}}
 		for _, d := range b.Doubled {
-			to := fmt.Sprintf("%d x", d.Replicas)
-			if d.CPU > 0 {
-				to = fmt.Sprintf("%g processors", d.CPU)
+			var to []string
+			if d.Replicas > 1 || d.CPU == 0 {
+				to = append(to, fmt.Sprintf("%d x", d.Replicas))
 			}
-			t.add(d.Unit, to, judgedCell(d.Ratio, d.Verdict), unlessNil(d.CPUShare, figure.Percent),
+			if d.CPU > 0 {
+				to = append(to, fmt.Sprintf("%g processors", d.CPU))
+			}
+			t.add(d.Unit, strings.Join(to, " "), judgedCell(d.Ratio, d.Verdict), unlessNil(d.CPUShare, figure.Percent),
 				unlessNil(d.Queueing, seconds), unlessNil(d.PathShare, figure.Percent))
 		}
 		all = append(all, t)

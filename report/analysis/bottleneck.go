@@ -259,12 +259,16 @@ func (e *experiment) bottleneckSentences(b lab.Bottleneck) []string {
 // gives describes the gain of scaling a unit: "2 x persons gives 1.39x [1.22, 1.59]".
 func gives(d lab.Doubled) string { return scaledText(d) + " gives " + times(d.Ratio) }
 
-// scaledText describes a scaled unit: "2 x persons", or "persons with 2 processors".
+// scaledText describes a scaled unit: "2 x persons", "persons with 2 processors", or both.
 func scaledText(d lab.Doubled) string {
-	if d.CPU > 0 {
-		return fmt.Sprintf("%s with %g processors", d.Unit, d.CPU)
+	text := d.Unit
+	if d.Replicas > 1 || d.CPU == 0 {
+		text = fmt.Sprintf("%d x %s", d.Replicas, d.Unit)
 	}
-	return fmt.Sprintf("%d x %s", d.Replicas, d.Unit)
+	if d.CPU > 0 {
+		text += fmt.Sprintf(" with %g processors", d.CPU)
+	}
+	return text
 }
 
 // signalSentence returns a sentence on the unit that a signal points to, and whether that was right.

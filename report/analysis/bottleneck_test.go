@@ -161,6 +161,13 @@ func TestMoreProcessorsScaleAUnit(t *testing.T) {
 	}
 }
 
+// TestMoreReplicasWithMoreProcessorsScaleAUnit: the answer has both.
+func TestMoreReplicasWithMoreProcessorsScaleAUnit(t *testing.T) {
+	in := kitchen{gain: map[string]float64{"cook": 1.5, "oven": 1, "waiter": 1}}.input(lab.FactorUsers)
+	in.Plan.Study.Variants[1].Limits = map[string]lab.Limits{lab.AllUnits: {CPU: 0.2}, "cook": {CPU: 0.4}}
+	wantAnswer(t, bottleneckOf(t, in), "Scale cook: at busy, 2 x cook with 0.4 processors gives 1.5")
+}
+
 // TestTwoUnitsThatMakeItWorseAreNamedTogether: what makes it worse comes before its figures.
 func TestTwoUnitsThatMakeItWorseAreNamedTogether(t *testing.T) {
 	b := bottleneckOf(t, kitchen{gain: map[string]float64{"oven": 1, "cook": 0.9, "waiter": 0.8}}.input(
