@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 )
@@ -77,24 +78,20 @@ func (m Metered) SharedProcessors() int {
 }
 
 // Used returns the CPU time and memory of all roles, without the generator and the roles in apart. Proxies in
-// front of a system and its backing services are included: they are a part of its cost. A figure that one of
-// the roles lacks is Unavailable.
+// front of a system and its backing services are included: they are a part of its cost. A figure that some
+// role lacks is unavailable.
 func (m Metered) Used(apart ...string) Usage {
-	var sum Usage
+	sum := Usage{Unavailable: map[string]string{}}
 	for role, usage := range m.Roles {
 		if role == RoleGenerator || slices.Contains(apart, role) {
 			continue
 		}
 		sum.Units += usage.Units
 		sum.CPUSeconds += usage.CPUSeconds
+		sum.IdleCores += usage.IdleCores
 		sum.PeakMemoryBytes += usage.PeakMemoryBytes
 		sum.MeanMemoryBytes += usage.MeanMemoryBytes
-		for figure, why := range usage.Unavailable {
-			if sum.Unavailable == nil {
-				sum.Unavailable = map[string]string{}
-			}
-			sum.Unavailable[figure] = why
-		}
+		maps.Copy(sum.Unavailable, usage.Unavailable)
 	}
 	return sum
 }
@@ -142,6 +139,13 @@ type Usage struct {
 	WrittenBytes int64 `json:"written_bytes"`
 	// Unavailable has the reasons why figures are missing or lack some units, by their names in JSON.
 	Unavailable map[string]string `json:"unavailable,omitempty"`
+}
+
+// Lacks reports whether a figure, by its name in JSON, is missing or lacks some units. It is then too small
+// to compute with.
+func (u Usage) Lacks(figure string) bool {
+	_, lacks := u.Unavailable[figure]
+	return lacks
 }
 
 // NodeUsage holds the usage of the units of a node between two marks, without the generator.

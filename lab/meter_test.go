@@ -13,4 +13,9 @@ func TestTheGeneratorIsNoPartOfACost(t *testing.T) {
 	if used := m.Used("shop"); used.CPUSeconds != 2 {
 		t.Errorf("used %g s without the shop, want 2", used.CPUSeconds)
 	}
+	m.Roles["shop"] = Usage{PeakMemoryBytes: 10, Unavailable: map[string]string{"cpu_seconds": "it ended"}}
+	used := m.Used()
+	if !used.Lacks("cpu_seconds") || used.Lacks("peak_memory_bytes") || m.Used("shop").Lacks("cpu_seconds") {
+		t.Errorf("%+v, want that the CPU time lacks the shop's", used)
+	}
 }

@@ -108,7 +108,7 @@ func (t Trial) Values() map[string]float64 {
 	total := t.Metered.Total
 	values := map[string]float64{"elapsed": t.ElapsedSeconds, "lifetime": t.LifetimeSeconds}
 	set := func(name, source string, value float64) {
-		if _, missing := total.Unavailable[source]; !missing {
+		if !total.Lacks(source) {
 			values[name] = value
 		}
 	}

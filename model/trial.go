@@ -6,20 +6,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// OfTrial returns the measurement of a trial of a study with these metrics. known is false if the trial's CPU
-// time was not measured. The rate is that of the trial's point; it is 0 if users never pause, and the caller
-// has to set it. The CPU time of the load generator counts only if it shared the host with all units.
+// OfTrial returns the measurement of a trial of a study with these metrics. known is false if the CPU time of
+// some unit was not measured. The rate is that of the trial's point; it is 0 if users never pause, and the
+// caller has to set it. The CPU time of the load generator counts only if it shared the host with all units.
 func OfTrial(t lab.Trial, metrics []lab.Metric) (measured Measurement, known bool) {
 	measure := func(quantity, per string) float64 {
 		const noQuantile = 0 // it is the mean
 		m, _ := lab.FindMetric(metrics, quantity, noQuantile, per)
 		return t.Measures[m.Name]
 	}
-	cpu := measure(lab.CPU, lab.PerOperation)
-	if cpu == 0 {
+	cpu, used := measure(lab.CPU, lab.PerOperation), t.Metered.Used()
+	if cpu == 0 || used.Lacks("cpu_seconds") {
 		return Measurement{}, false
 	}
-	n := int(math.Round(t.Metered.Used().CPUSeconds / cpu)) // number of operations
+	n := int(math.Round(used.CPUSeconds / cpu)) // number of operations
 	var points []Point
 	for _, q := range t.Spectra[lab.ResponseTime] {
 		points = append(points, Point{q.Share, q.Value})

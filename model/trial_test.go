@@ -32,6 +32,11 @@ func TestATrialIsAMeasurement(t *testing.T) {
 	if m, _ := OfTrial(trial, metrics); m.Generator.Mean != 18*time.Millisecond || m.Generator.N != 500 {
 		t.Errorf("%+v, want 18 ms for each of 500 operations", m.Generator)
 	}
+	trial.Metered.Roles["database"] = lab.Usage{Unavailable: map[string]string{"cpu_seconds": "it runs already"}}
+	if m, known := OfTrial(trial, metrics); known {
+		t.Errorf("%+v of a trial whose database was not metered", m)
+	}
+	delete(trial.Metered.Roles, "database")
 	trial.Measures = nil
 	if m, known := OfTrial(trial, metrics); known {
 		t.Errorf("%+v of a trial that was not metered", m)

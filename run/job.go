@@ -250,7 +250,7 @@ func nodesOf(units []lab.UnitUsage, deployment lab.Deployment) map[string]lab.No
 			continue
 		}
 		for _, quantity := range []string{"cpu_seconds", "mean_memory_bytes"} {
-			if _, missing := u.Unavailable[quantity]; missing {
+			if u.Lacks(quantity) {
 				unmetered[node] = true
 			}
 		}

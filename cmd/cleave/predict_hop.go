@@ -68,15 +68,16 @@ func measuredHop(dir, variant string) (*predict.Hop, error) {
 func networkHop(dir, variant string, trials []lab.Trial) (*predict.Hop, error) {
 	var samples []predict.HopSample
 	for _, t := range trials {
-		if callers, known := t.Point.Level("callers"); t.Valid && t.Variant == variant && known && callers == 1 {
+		callers, _ := t.Point.Level("callers")
+		if t.Valid && t.Variant == variant && callers == 1 && !t.Metered.Total.Lacks("cpu_seconds") {
 			n := float64(t.Operations)
 			samples = append(samples, predict.HopSample{CPU: t.Metered.Total.CPUSeconds / n,
 				Elapsed: t.ElapsedSeconds / n})
 		}
 	}
 	if len(samples) == 0 {
-		return nil, fmt.Errorf("%s has no valid trial of %s with one caller: is it a run of cleave explain "+
-			"network, and did it play that variant?", dir, variant)
+		return nil, fmt.Errorf("%s has no valid trial of %s with one caller and the CPU time of all units: is it "+
+			"a run of cleave explain network, and did it play that variant?", dir, variant)
 	}
 	return predict.MeasuredHop(samples, fmt.Sprintf("%s in %s, %d trials, one call after another without a "+
 		"pause: units that are idle between calls take more", variant, dir, len(samples))), nil

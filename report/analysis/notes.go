@@ -234,15 +234,11 @@ func (e *experiment) noteIdle() {
 // idleOf returns the number of processors that a trial's system used before its load, and under load. Both
 // are 0 if some role was not metered.
 func idleOf(trial lab.Trial) (idle, used float64) {
-	for role, u := range trial.Metered.Roles {
-		if _, missing := u.Unavailable["cpu_seconds"]; missing {
-			return 0, 0
-		}
-		if role != lab.RoleGenerator {
-			idle, used = idle+u.IdleCores, used+u.CPUSeconds/trial.Metered.WindowSeconds
-		}
+	system := trial.Metered.Used()
+	if system.Lacks("cpu_seconds") {
+		return 0, 0
 	}
-	return idle, used
+	return system.IdleCores, system.CPUSeconds / trial.Metered.WindowSeconds
 }
 
 // noteClocks adds notes on the metrics that are times between the clocks of two hosts: on the largest

@@ -103,11 +103,11 @@ func (e *experiment) roleUsage(
 		if !metered {
 			continue
 		}
-		if _, missing := used.Unavailable["cpu_seconds"]; !missing {
+		if !used.Lacks("cpu_seconds") {
 			c.add("cost", used.CPUSeconds/e.costedOperations(trial))
 			c.add("share", used.CPUSeconds/trial.Metered.WindowSeconds)
 		}
-		if _, missing := used.Unavailable["peak_memory_bytes"]; !missing {
+		if !used.Lacks("peak_memory_bytes") {
 			c.add("memory", float64(used.PeakMemoryBytes))
 		}
 	}
@@ -180,17 +180,12 @@ func (c columns) median(name string) float64 {
 }
 
 // costedOperations returns the number of operations by which a trial's CPU time is divided: that behind the
-// measured CPU per operation, so that the roles add up to it, else the trial's own count. It is 0 if neither
-// is known.
+// measured CPU per operation, so that the roles add up to it, else the trial's own count, also if some role
+// was not metered. It is 0 if neither is known.
 func (e *experiment) costedOperations(trial lab.Trial) float64 {
-	var cpu float64
-	for role, used := range trial.Metered.Roles {
-		if role != lab.RoleGenerator {
-			cpu += used.CPUSeconds
-		}
-	}
-	if cost := trial.Measures[e.metricName(lab.CPU, 0, lab.PerOperation)]; cost > 0 && cpu > 0 {
-		return cpu / cost
+	used, cost := trial.Metered.Used(), trial.Measures[e.metricName(lab.CPU, 0, lab.PerOperation)]
+	if cost > 0 && used.CPUSeconds > 0 && !used.Lacks("cpu_seconds") {
+		return used.CPUSeconds / cost
 	}
 	return float64(trial.Operations)
 }

@@ -7,6 +7,21 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// TestOperationsOfATrialThatLacksAUnit: the measured cost and the CPU time that is known are not of the same
+// units, so that they do not give the number of operations.
+func TestOperationsOfATrialThatLacksAUnit(t *testing.T) {
+	e := newExperiment(underLoad(at("p", lab.FactorRate, 10)))
+	trial := lab.Trial{Operations: 100, Measures: map[string]float64{"cpu_per_operation": 0.01},
+		Metered: lab.Metered{Roles: map[string]lab.Usage{"shop": {CPUSeconds: 2}}}}
+	if n := e.costedOperations(trial); n != 200 {
+		t.Errorf("%g operations, want 200: 2 s at 10 ms each", n)
+	}
+	trial.Metered.Roles["database"] = lab.Usage{Unavailable: map[string]string{"cpu_seconds": "it runs already"}}
+	if n := e.costedOperations(trial); n != 100 {
+		t.Errorf("%g operations, want the 100 of the trial", n)
+	}
+}
+
 // TestLoadsOfNodes: they are medians over the trials in which the node had units, at each load.
 // Searches are left out.
 func TestLoadsOfNodes(t *testing.T) {

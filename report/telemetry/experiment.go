@@ -76,11 +76,11 @@ func (e *Experiment) figures(at setting, trial lab.Trial) (all []Figure) {
 	}
 	for _, u := range trial.Metered.Units {
 		of := labels("unit", u.Unit.Name, "role", u.Unit.Role)
-		if _, missing := u.Unavailable["cpu_seconds"]; !missing {
+		if !u.Lacks("cpu_seconds") {
 			all = append(all, Figure{Name: "cleave.trial.unit.cpu", Help: "processors that a unit used", Labels: of,
 				Value: u.CPUSeconds / max(trial.Metered.WindowSeconds, 1e-9)})
 		}
-		if _, missing := u.Unavailable["peak_memory_bytes"]; !missing {
+		if !u.Lacks("peak_memory_bytes") {
 			all = append(all, Figure{Name: "cleave.trial.unit.peak_memory", Help: "memory that a unit held at most",
 				Unit: "By", Labels: of, Value: float64(u.PeakMemoryBytes)})
 		}

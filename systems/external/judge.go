@@ -110,10 +110,10 @@ func (s System) Measure(
 	if used.Units == 0 { // the system runs already
 		return found, nil
 	}
-	if r.Sent > 0 && used.Unavailable["cpu_seconds"] == "" {
+	if !used.Lacks("cpu_seconds") && r.Sent > 0 {
 		found.Values[loaded.CPUPerOperation] = used.CPUSeconds / float64(r.Sent)
 	}
-	if used.Unavailable["peak_memory_bytes"] == "" {
+	if !used.Lacks("peak_memory_bytes") {
 		found.Values[peakMemory] = float64(used.PeakMemoryBytes)
 	}
 	return found, nil
