@@ -91,8 +91,7 @@ func FitScalability(
 	}
 	blocks := len(table)
 	means := meansOf(table, nil)
-	free, _ := solveLaw(levels, means, 0, 1, 2) // with coefficients that may be negative
-	best := fitLaw(levels, means)
+	best, free := fitLaw(levels, means)
 	s := Scalability{Largest: slices.Max(levels), tail: expandedTail(confidence, blocks)}
 	random := rand.New(rand.NewPCG(uint64(blocks), uint64(len(levels))))
 	var freeDraws []law
@@ -101,10 +100,8 @@ func FitScalability(
 		for i := range drawn {
 			drawn[i] = random.IntN(blocks)
 		}
-		means := meansOf(table, drawn)
-		freeDraw, _ := solveLaw(levels, means, 0, 1, 2)
-		freeDraws = append(freeDraws, freeDraw)
-		s.draws = append(s.draws, fitLaw(levels, means))
+		draw, freeDraw := fitLaw(levels, meansOf(table, drawn))
+		s.draws, freeDraws = append(s.draws, draw), append(freeDraws, freeDraw)
 	}
 	estimate := func(of func(law) float64) Estimate {
 		value := of(best)
@@ -237,21 +234,22 @@ func meansOf(table [][]float64, drawn []int) []float64 {
 	return means
 }
 
-// fitLaw returns the law of least squares whose coefficients are not negative. If the whole law has a
-// negative one, it is the best of those that leave out one coefficient, or both.
-func fitLaw(levels, means []float64) law {
-	whole, _ := solveLaw(levels, means, 0, 1, 2)
-	if whole.sigma >= 0 && whole.kappa >= 0 {
-		return whole
+// fitLaw returns the law of least squares whose coefficients are not negative, and the one whose coefficients
+// are free. If the free one has a negative coefficient, the first is the best of those that leave out one
+// coefficient, or both.
+func fitLaw(levels, means []float64) (best, free law) {
+	free, _ = solveLaw(levels, means, 0, 1, 2)
+	if free.sigma >= 0 && free.kappa >= 0 {
+		return free, free
 	}
-	best, least := law{}, math.Inf(1)
+	least := math.Inf(1)
 	for _, columns := range [][]int{{0, 1}, {0, 2}, {0}} {
 		l, squares := solveLaw(levels, means, columns...)
 		if l.sigma >= 0 && l.kappa >= 0 && squares < least {
 			best, least = l, squares
 		}
 	}
-	return best
+	return best, free
 }
 
 // solveLaw returns the law of least squares of the relative errors, and the sum of these squares. columns are
