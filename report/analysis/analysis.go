@@ -10,6 +10,7 @@
 package analysis
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -41,7 +42,7 @@ func Analyse(in Input) lab.Analysis {
 		Seed: design.Seed, Scale: design.Scale, Blocks: design.Blocks,
 		Confidence: design.Confidence, Margin: design.Margin,
 		Operation: in.System.Operation, Baseline: e.study.Baseline,
-		Environment: cleanEnvironment(in.Environment),
+		Environment: lab.Environment{},
 		Metrics:     e.study.AllMetrics(),
 		Variants:    append([]lab.Variant{}, e.study.Variants...), // [] in JSON, not null
 		Points:      append([]lab.Point{}, e.study.Points...),
@@ -49,6 +50,7 @@ func Analyse(in Input) lab.Analysis {
 			func(v lab.AbsentVariant) bool { return v.Unasked }),
 		Trials: e.countTrials(), Audit: e.audits(), Conditions: e.conditions(),
 	}
+	maps.Copy(a.Environment, in.Environment)
 	a.NoiseFloor, a.Biases, a.Margins = e.noise, e.biases, e.margins
 	a.Results = e.results()
 	a.Comparisons = e.comparisons()
@@ -81,18 +83,6 @@ func Analyse(in Input) lab.Analysis {
 	e.noteRemarks()
 	a.Notes = e.allNotes()
 	return a
-}
-
-// cleanEnvironment returns the facts, with numbers that are not finite marked as unavailable.
-func cleanEnvironment(facts lab.Environment) lab.Environment {
-	clean := make(lab.Environment, len(facts))
-	for name, fact := range facts {
-		if number, ok := fact.Value.(float64); ok && !figure.Finite(number) {
-			fact.Value, fact.Unavailable = nil, "the host reported no finite number"
-		}
-		clean[name] = fact
-	}
-	return clean
 }
 
 // allNotes returns the notes of the study, the findings on the published study, and the notes of the

@@ -28,7 +28,6 @@ func cutDown(t *testing.T) map[string]Input {
 	zeroDesign, nonsense := full, full
 	zeroDesign.Plan.Study.Design = lab.Design{}
 	nonsense.Plan.Study.Design = lab.Design{Confidence: 2, Margin: math.NaN(), Scale: math.Inf(1)}
-	nonsense.Environment = lab.Environment{"load": {Value: math.NaN()}}
 	return map[string]Input{
 		"all":                   full,
 		"nothing at all":        {},
