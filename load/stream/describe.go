@@ -157,7 +157,8 @@ func (r *reflector) call(
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{limit: r.link.limit, h2: &http2.Exchange{Clock: func() time.Duration { return 0 }}}
+	x := &exchange{limit: r.link.limit, permits: func() bool { return true },
+		h2: &http2.Exchange{Clock: func() time.Duration { return 0 }}}
 	message, status, ok := r.link.call(r.ctx, x, &scenario.Call{
 		GRPC: "grpc.reflection." + r.version + ".ServerReflection/ServerReflectionInfo"}, body)
 	switch {

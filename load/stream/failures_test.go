@@ -302,6 +302,24 @@ func TestWhatAServerHasNotSeenIsSentAgain(t *testing.T) {
 	}
 }
 
+// TestWhatIsSentAgainCountsForTheHighestRate: of one flow a second the first leaves no room for another
+// request.
+func TestWhatIsSentAgainCountsForTheHighestRate(t *testing.T) {
+	var requests atomic.Int64
+	r := newRig(t, HTTP2, "http://shop.test", serveFrames(t, func(conn net.Conn, _ uint32) error {
+		requests.Add(1)
+		_, err := conn.Write(frame(goAwayFrame, 0, 0, make([]byte, 8)...))
+		return errors.Join(errDone, err)
+	}))
+	r.open(1)
+	r.config.Connections, r.config.MaxRate = 1, 1
+	results, _ := r.run()
+	want(t, results, map[record.Outcome]int64{record.Closed: 1})
+	if n := requests.Load(); n != 1 {
+		t.Errorf("%d requests within a second, want 1", n)
+	}
+}
+
 // TestIdleConnectionsMayEnd: a server that closes the connection of a flow that thinks costs a
 // connection, not an operation.
 func TestIdleConnectionsMayEnd(t *testing.T) {

@@ -109,9 +109,9 @@ func (l *http2Link) exchange(ctx context.Context, x *exchange) {
 }
 
 // roundTrip sends a request, and reads the parts of its answer that x.h2 asks for. A request that the server
-// cannot have seen, by its frames or by the end of the connection, is sent again once, on a new connection.
-// ctx and the exchange's limit apply to connecting: the connection itself limits the time of each exchange,
-// and abort ends it.
+// cannot have seen, by its frames or by the end of the connection, is sent again once, on a new connection,
+// if the highest rate permits it. ctx and the exchange's limit apply to connecting: the connection itself
+// limits the time of each exchange, and abort ends it.
 func (l *http2Link) roundTrip(ctx context.Context, x *exchange, call *scenario.Call) {
 	for first := true; ; first = false {
 		conn := l.current()
@@ -134,7 +134,7 @@ func (l *http2Link) roundTrip(ctx context.Context, x *exchange, call *scenario.C
 		}
 		if errors.Is(err, http2.ErrUnseen) {
 			l.replace(conn)
-			if first {
+			if first && x.permits() {
 				x.resent = true
 				continue
 			}

@@ -33,6 +33,7 @@ type exchange struct {
 	session *scenario.Session
 	clock   func() time.Duration // since the beginning of the load
 	limit   time.Duration        // time limit of the step, without connecting
+	permits func() bool          // reports whether the step may be sent again, and counts it for the limit
 	h2      *http2.Exchange      // for an exchange over HTTP/2
 
 	// The fields below are filled in by the link. Times are since the beginning of the load.
@@ -54,7 +55,8 @@ type exchange struct {
 
 // begin clears the previous step.
 func (x *exchange) begin() {
-	*x = exchange{session: x.session, clock: x.clock, limit: x.limit, h2: x.h2, sent: x.clock()}
+	*x = exchange{session: x.session, clock: x.clock, limit: x.limit, permits: x.permits, h2: x.h2,
+		sent: x.clock()}
 }
 
 // fail ends an exchange without an answer.

@@ -36,7 +36,7 @@ type tally struct {
 func newWorker(l *loop, link link, number int) *worker {
 	w := &worker{loop: l, link: link, number: int32(number), wake: make(chan bool, 1)}
 	w.x.session, w.x.clock, w.x.h2 = &w.session, l.clock, &http2.Exchange{Clock: l.clock}
-	w.x.limit = l.config.Timeout
+	w.x.limit, w.x.permits = l.config.Timeout, l.permits
 	w.statuses = make(map[int]int64)
 	return w
 }
@@ -165,7 +165,7 @@ func (w *worker) send() (connected time.Duration) {
 		}
 		w.link.exchange(w.loop.ctx, x)
 		// The second attempt has to connect: usable is false then, so there is no third.
-		if !usable || !x.unanswered || !w.session.Repeatable() || !w.loop.permits() {
+		if !usable || !x.unanswered || !w.session.Repeatable() || !x.permits() {
 			return connected
 		}
 	}
