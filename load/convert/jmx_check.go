@@ -209,6 +209,9 @@ func (p *testPlan) jsonAssertion(a *element, step *scenario.Step) {
 	case validate && isPattern && regexp.QuoteMeta(value) != value:
 		p.note(a.where(), "expects "+written+" to match "+value, "a value at a path is checked, not a pattern")
 	case validate:
+		if strings.Contains(written, "*") {
+			p.note(a.where(), "expects any match of "+written+" to be "+value, "the first match is checked")
+		}
 		step.Expect.JSON = with(step.Expect.JSON, path, value)
 	default: // existence: an extraction that finds nothing fails the step
 		step.Extract = with(step.Extract, p.name("exists"), scenario.Extraction{JSON: path})

@@ -71,6 +71,8 @@ func TestAssertions(t *testing.T) {
 		{"json", jsonAssertion("$.a[0]['b']", "7"), expect{JSON: map[string]string{"a.0.b": "7"}}, ""},
 		{"json with a value", jsonAssertion("$.id", "${__UUID}"), expect{JSON: map[string]string{"id": "${uuid}"}},
 			""},
+		{"json wildcard", jsonAssertion("$.a[*].b", "7"), expect{JSON: map[string]string{"a.0.b": "7"}},
+			"the first match is checked"},
 		{"json deep scan", jsonAssertion("$..b", "7"), expect{}, "only paths of names and indices"},
 		{"json pattern", strings.Replace(jsonAssertion("$.a", "7+"), prop("ISREGEX", "false"),
 			prop("ISREGEX", "true"), 1), expect{}, "not a pattern"},
