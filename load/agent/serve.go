@@ -332,7 +332,7 @@ func (s *served) clean() error {
 
 // history is a list of operations for audits, in a file.
 type history struct {
-	*record.HistoryWriter
+	*record.LineWriter
 	file *os.File
 }
 

@@ -2,7 +2,6 @@ package record
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 )
 
@@ -31,26 +30,19 @@ type Attempt struct {
 	Noted  json.RawMessage `json:"noted,omitempty"`   // values that the step noted
 }
 
-// HistoryWriter writes attempts as JSON lines.
-type HistoryWriter struct{ jsonLines }
-
 // NewHistoryWriter returns a writer of attempts to w.
-func NewHistoryWriter(w io.Writer) *HistoryWriter { return &HistoryWriter{newJSONLines(w)} }
+func NewHistoryWriter(w io.Writer) *LineWriter { return newLineWriter(w, "history", attemptOf) }
 
-// Write writes a row as a line.
-func (h *HistoryWriter) Write(r Row) error {
+// attemptOf returns a row as an attempt.
+func attemptOf(r Row) any {
 	if r.Resent {
 		r.Sent = r.Intended // the first request left between the two
 	}
-	err := h.enc.Encode(Attempt{
+	return Attempt{
 		Operation: r.Operation, End: r.End(), Outcome: r.Outcome.String(), Status: r.Status,
 		Intended: int64(r.Intended), Sent: int64(r.Sent), Finished: int64(r.Finished), Noted: r.Noted,
 		Begun: r.Started.Add(-r.Intended).UnixNano(), WarmUp: r.WarmUp,
-	})
-	if err != nil {
-		return fmt.Errorf("history: %w", err)
 	}
-	return nil
 }
 
 // End returns the end of an operation, as far as the client knows it. The end is unknown if the request

@@ -8,14 +8,34 @@ import (
 	"time"
 )
 
-// LineWriter writes one JSON object per operation and line. Times are in seconds, sizes in bytes; empty
-// members are left out.
-type LineWriter struct{ jsonLines }
+// LineWriter writes one JSON object per operation and line.
+type LineWriter struct {
+	out  *bufio.Writer
+	enc  *json.Encoder
+	what string        // what it writes, for errors
+	of   func(Row) any // returns what is written of a row
+}
 
-// NewLineWriter returns a writer of lines to w.
-func NewLineWriter(w io.Writer) *LineWriter { return &LineWriter{newJSONLines(w)} }
+// NewLineWriter returns a writer of a list of operations to w.
+func NewLineWriter(w io.Writer) *LineWriter { return newLineWriter(w, "list of operations", lineOf) }
 
-// line is a Row in JSON.
+func newLineWriter(w io.Writer, what string, of func(Row) any) *LineWriter {
+	out := bufio.NewWriter(w)
+	return &LineWriter{out, json.NewEncoder(out), what, of}
+}
+
+// Write writes a row as a line.
+func (l *LineWriter) Write(r Row) error {
+	if err := l.enc.Encode(l.of(r)); err != nil {
+		return fmt.Errorf("%s: %w", l.what, err)
+	}
+	return nil
+}
+
+// Flush writes what is still buffered.
+func (l *LineWriter) Flush() error { return l.out.Flush() }
+
+// line is a Row in JSON. Times are in seconds, sizes in bytes; empty members are left out.
 type line struct {
 	Started   time.Time `json:"started"`
 	Operation string    `json:"operation"`
@@ -36,31 +56,13 @@ type line struct {
 	Noted   json.RawMessage `json:"noted,omitempty"`
 }
 
-// Write writes a row as a line.
-func (l *LineWriter) Write(r Row) error {
-	err := l.enc.Encode(line{
+// lineOf returns a row as a line.
+func lineOf(r Row) any {
+	return line{
 		Started: r.Started.UTC(), Operation: r.Operation, Outcome: r.Outcome.String(),
 		Elapsed: r.Elapsed.Seconds(), FirstByte: r.FirstByte.Seconds(), Connect: r.Connect.Seconds(),
 		Status: r.Status, Failure: r.Failure, Agent: r.Agent, Loop: r.Loop, Received: r.Received,
 		SentBytes: r.SentBytes, URL: r.URL,
 		Follows: r.Follows, Resent: r.Resent, Noted: r.Noted,
-	})
-	if err != nil {
-		return fmt.Errorf("list of operations: %w", err)
 	}
-	return nil
 }
-
-// jsonLines writes values as lines of JSON.
-type jsonLines struct {
-	out *bufio.Writer
-	enc *json.Encoder
-}
-
-func newJSONLines(w io.Writer) jsonLines {
-	out := bufio.NewWriter(w)
-	return jsonLines{out, json.NewEncoder(out)}
-}
-
-// Flush writes what is still buffered.
-func (l jsonLines) Flush() error { return l.out.Flush() }
