@@ -54,14 +54,36 @@ const (
 
 // tool is a load generator, or one way of using it.
 type tool struct {
-	name string
-	path string
-	args arguments
+	name   string
+	path   string
+	usages usages
 }
 
-// arguments returns the arguments of a tool for a scene, which may contain marks; nil: the tool cannot
-// play the scene.
-type arguments func(scene, seconds string) []string
+// usages are the ways in which a tool is called, each in some scenes.
+type usages []struct {
+	arguments string // separated by blanks, with marks
+	scenes    []string
+}
+
+// in returns the arguments of a scene, in which only the marks of one run are left; nil: the tool cannot play
+// the scene. The first usage counts.
+func (all usages) in(scene, seconds string) []string {
+	rate := map[string]int{sceneOpen: rateOfOpen, scenePrecision: rateOfPrecision, sceneStall: rateOfStall,
+		sceneMemory: rateOfOpen}[scene]
+	clients := connections
+	if scene == sceneMemory {
+		clients = manyConnections
+	}
+	marks := strings.NewReplacer("{scene}", scene, "{seconds}", seconds, "{rate}", strconv.Itoa(rate),
+		"{clients}", strconv.Itoa(clients), "{multiplexed}", strconv.Itoa(multiplexed),
+		"{streams}", strconv.Itoa(streams))
+	for _, usage := range all {
+		if slices.Contains(usage.scenes, scene) {
+			return strings.Fields(marks.Replace(usage.arguments))
+		}
+	}
+	return nil
+}
 
 // Marks in arguments are replaced by values of one run.
 const (
@@ -74,7 +96,7 @@ const (
 
 // command returns the tool's command line for a scene, or nil.
 func (t tool) command(scene string, length time.Duration) []string {
-	args := t.args(scene, strconv.Itoa(int(length.Seconds())))
+	args := t.usages.in(scene, strconv.Itoa(int(length.Seconds())))
 	if args == nil {
 		return nil
 	}
@@ -130,11 +152,13 @@ func (p *plan) gather() ([]tool, error) {
 		}
 	}
 	tools := []tool{
-		{"floor", p.self, floorOf}, {"cleave", own, cleave("exact")}, {"cleave-grid", own, cleave("grid:1ms")},
+		{"floor", p.self, usages{{"floor {address} {seconds}", []string{sceneClosed}}}},
+		{"cleave", own, cleave("exact")},
+		{"cleave-grid", own, cleave("grid:1ms")},
 		{"cleave-spin", own, cleave("spin")},
 	}
 	for _, peer := range peers() {
-		plays := func(scene string) bool { return p.wants(scene) && peer.args(scene, "1") != nil }
+		plays := func(scene string) bool { return p.wants(scene) && peer.usages.in(scene, "1") != nil }
 		if !p.takes(peer.name) || !slices.ContainsFunc(scenes(), plays) {
 			continue
 		}
@@ -143,7 +167,7 @@ func (p *plan) gather() ([]tool, error) {
 			fmt.Fprintf(p.progress, "%s is skipped: %v\n", peer.name, err)
 			continue
 		}
-		tools = append(tools, tool{peer.name, path, peer.args})
+		tools = append(tools, tool{peer.name, path, peer.usages})
 	}
 	fmt.Fprintln(p.progress,
 		"jmeter is skipped: it needs a Java runtime and a plan per load, which this benchmark has not got")
@@ -153,48 +177,29 @@ func (p *plan) gather() ([]tool, error) {
 // takes reports whether a tool takes part.
 func (p *plan) takes(name string) bool { return len(p.among) == 0 || slices.Contains(p.among, name) }
 
-// floorOf returns the arguments of this program as the generator of the floor.
-func floorOf(scene, seconds string) []string {
-	if scene != sceneClosed {
-		return nil
+// cleave returns the usages of cleave with a pacing, which makes a difference in open loops only.
+func cleave(pacing string) usages {
+	load := func(what, more string) string {
+		return "load " + what + " -d {seconds}s --pacing " + pacing + " --progress none --json {report} " + more
 	}
-	return []string{"floor", addressMark, seconds}
-}
-
-// cleave returns the arguments of cleave with a pacing, which makes a difference in open loops only.
-func cleave(pacing string) arguments {
-	return func(scene, seconds string) []string {
-		load := func(what string, more ...string) []string {
-			args := []string{"load", what, "-d", seconds + "s", "--pacing", pacing, "--progress", "none", "--json",
-				reportMark}
-			return append(args, more...)
-		}
-		shared := []string{"-u", strconv.Itoa(connections), "--streams", strconv.Itoa(streams)}
-		exact, spin := pacing == "exact", pacing == "spin"
-		switch {
-		case scene == sceneClosed && exact:
-			return load(urlMark, "-u", strconv.Itoa(connections))
-		case scene == sceneTraced && exact:
-			return load(urlMark, "-u", strconv.Itoa(connections), "--trace-share", "1/32")
-		case scene == sceneFeatures && exact:
-			return load(scenarioMark, "--target", urlMark, "-u", strconv.Itoa(connections))
-		case scene == sceneHTTPS && exact:
-			return load(urlMark, "-u", strconv.Itoa(connections), "--insecure")
-		case scene == sceneH2C && exact:
-			return load(urlMark, append(shared, "--http2")...)
-		case scene == sceneH2 && exact:
-			return load(urlMark, append(shared, "--http2", "--insecure")...)
-		case scene == sceneGRPC && exact:
-			return load("grpc://"+addressMark+"/grpc.health.v1.Health/Check", shared...)
-		case scene == sceneOpen && !spin:
-			return load(urlMark, "-r", strconv.Itoa(rateOfOpen))
-		case scene == scenePrecision && (exact || spin):
-			return load(urlMark, "-r", strconv.Itoa(rateOfPrecision))
-		case scene == sceneStall && exact:
-			return load(urlMark, "-r", strconv.Itoa(rateOfStall))
-		case scene == sceneMemory && exact:
-			return load(urlMark, "-r", strconv.Itoa(rateOfOpen), "-c", strconv.Itoa(manyConnections))
-		}
-		return nil
+	const users, shared, grpc = "-u {clients}", "-u {clients} --streams {streams}",
+		"grpc://{address}/grpc.health.v1.Health/Check"
+	open := load(urlMark, "-r {rate}")
+	switch pacing {
+	case "grid:1ms":
+		return usages{{open, []string{sceneOpen}}}
+	case "spin":
+		return usages{{open, []string{scenePrecision}}}
+	}
+	return usages{
+		{load(urlMark, users), []string{sceneClosed}},
+		{load(urlMark, users+" --trace-share 1/32"), []string{sceneTraced}},
+		{load(scenarioMark, "--target {url} "+users), []string{sceneFeatures}},
+		{load(urlMark, users+" --insecure"), []string{sceneHTTPS}},
+		{load(urlMark, shared+" --http2"), []string{sceneH2C}},
+		{load(urlMark, shared+" --http2 --insecure"), []string{sceneH2}},
+		{load(grpc, shared), []string{sceneGRPC}},
+		{open, []string{sceneOpen, scenePrecision, sceneStall}},
+		{open + " -c {clients}", []string{sceneMemory}},
 	}
 }
