@@ -1,14 +1,13 @@
 package engine
 
 import (
-	"fmt"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxUnixPath is the longest path of a socket, without the ending zero.
-const maxUnixPath = 107
+// MaxUnixPath is the longest path of a socket, without the ending zero.
+const MaxUnixPath = 107
 
 // Target is the destination of operations. Its addresses are fixed: no name is resolved during a load, so
 // the load reaches only what was permitted.
@@ -23,13 +22,8 @@ func NewTarget(address netip.AddrPort, more ...netip.AddrPort) Target {
 	return Target{addresses: append([]netip.AddrPort{address}, more...)}
 }
 
-// NewUnixTarget returns the server behind a Unix socket.
-func NewUnixTarget(path string) (Target, error) {
-	if path == "" || len(path) > maxUnixPath {
-		return Target{}, fmt.Errorf("unix socket path %q has %d bytes: use 1 to %d", path, len(path), maxUnixPath)
-	}
-	return Target{path: path}, nil
-}
+// NewUnixTarget returns the server behind a Unix socket, whose path has at most MaxUnixPath bytes.
+func NewUnixTarget(path string) Target { return Target{path: path} }
 
 // String returns the address to connect to: that of the first replica if there are several.
 func (t Target) String() string {

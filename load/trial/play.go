@@ -232,12 +232,9 @@ func (p *performance) send() (engine.Report, float64, error) {
 		report, err := stream.Run(p.ctx, p.streamConfig())
 		return report, host, err
 	}
-	target, err := p.target()
-	if err != nil {
-		for _, recorder := range p.recorders {
-			recorder.Close(0)
-		}
-		return engine.Report{}, 0, err
+	target := engine.NewTarget(p.to, p.spec.Replicas...)
+	if p.spec.Unix != "" {
+		target = engine.NewUnixTarget(p.spec.Unix)
 	}
 	configs := make([]engine.Config, len(p.recorders))
 	for i := range configs {
@@ -252,14 +249,6 @@ func (p *performance) send() (engine.Report, float64, error) {
 		return sum, 0, err
 	}
 	return sum, min(float64(len(configs)), host), err
-}
-
-// target returns the target for the event loop.
-func (p *performance) target() (engine.Target, error) {
-	if p.spec.Unix != "" {
-		return engine.NewUnixTarget(p.spec.Unix)
-	}
-	return engine.NewTarget(p.to, p.spec.Replicas...), nil
 }
 
 // player returns a new player of the scenario for a loop.

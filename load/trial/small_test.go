@@ -68,3 +68,11 @@ func TestUsersOfHTTP2ShareConnections(t *testing.T) {
 		t.Errorf("error %q", limited)
 	}
 }
+
+func TestSocketPathsHaveALimit(t *testing.T) {
+	s := specFor(t, "http://shop.test")
+	s.Unix = strings.Repeat("p", 108)
+	if _, err := s.Check(); err == nil || !strings.Contains(err.Error(), "108 bytes") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -182,6 +182,8 @@ func (t *Trial) checkProtocol() error {
 	switch {
 	case s.Protocol != "" && s.Protocol != HTTP2:
 		return fmt.Errorf("protocol %q is unknown: use %s, or leave it out", s.Protocol, HTTP2)
+	case len(s.Unix) > engine.MaxUnixPath:
+		return fmt.Errorf("unix socket path %q has %d bytes: use 1 to %d", s.Unix, len(s.Unix), engine.MaxUnixPath)
 	case t.at.grpc() && http:
 		return fmt.Errorf("%s speaks gRPC, and what is asked is a path of HTTP: every step needs a method: write "+
 			"a scenario whose steps have grpc: package.Service/Method; the address of a server that speaks HTTP "+
