@@ -25,6 +25,7 @@ const maxRows = 1_000_000
 // logged is one request of an access log.
 type logged struct {
 	at             time.Time
+	inWholeSeconds bool   // its line does not say when within the second
 	method, target string // as in the first line of the request
 	status         int64
 }
@@ -106,7 +107,8 @@ func readLine(line []byte) (l logged, ok bool) {
 	}
 	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(m[1]))
 	status, _ := strconv.ParseInt(string(m[4]), 10, 64) // three digits
-	return logged{at, string(m[2]), strings.ToValidUTF8(string(m[3]), "%EF%BF%BD"), status}, err == nil
+	return logged{at, !hasFraction(string(m[1])), string(m[2]), strings.ToValidUTF8(string(m[3]), "%EF%BF%BD"),
+		status}, err == nil
 }
 
 // readObject reads a request of a log in JSON. It knows the field names of nginx, Caddy, Traefik, Envoy
@@ -136,33 +138,37 @@ func readObject(of gjson.Result) (l logged, ok bool) {
 	}
 	l.status = first("status", "DownstreamStatus", "response_code", "status_code", "response.status",
 		"httpRequest.status").Int()
-	l.at, ok = logTime(first("StartUTC", "start_time", "ts", "time", "time_iso8601",
+	l.at, l.inWholeSeconds, ok = logTime(first("StartUTC", "start_time", "ts", "time", "time_iso8601",
 		"@timestamp", "timestamp", "time_local", "msec"))
 	return l, ok && l.method != "" && l.target != ""
 }
 
 // logTime reads a time as logs write it: a text, or seconds (or smaller units) since 1970.
-func logTime(value gjson.Result) (at time.Time, ok bool) {
+func logTime(value gjson.Result) (at time.Time, inWholeSeconds, ok bool) {
 	text := value.String()
 	if value.Type == gjson.Number {
 		text = value.Raw // String would return "1" for 1.0
 	}
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err == nil && !math.IsInf(seconds, 0) {
+		inWholeSeconds = !hasFraction(text) && seconds <= 1e11
 		for seconds > 1e11 { // milliseconds, microseconds or nanoseconds
 			seconds /= 1000
 		}
 		whole, fraction := math.Modf(seconds)
-		return time.Unix(int64(whole), int64(fraction*1e9)).Round(time.Microsecond), seconds > 0
+		return time.Unix(int64(whole), int64(fraction*1e9)).Round(time.Microsecond), inWholeSeconds, seconds > 0
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999-0700",
 		"02/Jan/2006:15:04:05 -0700", "2006-01-02 15:04:05.999999999"} {
 		if at, err := time.Parse(layout, text); err == nil {
-			return at, true
+			return at, !hasFraction(text), true
 		}
 	}
-	return time.Time{}, false
+	return time.Time{}, false, false
 }
+
+// hasFraction reports whether a time is written with a fraction of its seconds.
+func hasFraction(at string) bool { return strings.ContainsAny(at, ".,") }
 
 // replayRows makes one flow for all requests: the requests are its data, and their times its arrivals.
 func (d *draft) replayRows(rows []logged) {
@@ -187,24 +193,26 @@ func (d *draft) replayRows(rows []logged) {
 		Request: "GET /${" + name + ".path}", Expect: scenario.Expect{Status: cmp.Or(statuses(rows), "200-399")}}}}}
 }
 
-// spreadSeconds spreads the requests of each second evenly over it if the log has whole seconds only. It
-// returns how many it has spread. The requests are in the order of their times.
+// spreadSeconds spreads the requests whose lines have whole seconds evenly over their second, and returns how
+// many it has spread. Others keep their moments, unless the fractions of all lines are zero. The requests are
+// in the order of their times, before and after.
 func spreadSeconds(rows []logged) (spread int) {
-	if slices.ContainsFunc(rows, func(l logged) bool { return l.at.Nanosecond() != 0 }) {
-		return 0
-	}
-	for len(rows) > 0 {
-		same := slices.IndexFunc(rows, func(l logged) bool { return !l.at.Equal(rows[0].at) })
-		if same < 0 {
-			same = len(rows)
-		}
-		for k := range same {
-			rows[k].at = rows[k].at.Add(time.Duration(k) * time.Second / time.Duration(same))
-		}
-		if rows = rows[same:]; same > 1 {
-			spread += same
+	fractions := slices.ContainsFunc(rows, func(l logged) bool { return l.at.Nanosecond() != 0 })
+	whole := map[int64][]int{} // indices of requests by their second
+	for i, l := range rows {
+		if l.inWholeSeconds || !fractions {
+			whole[l.at.Unix()] = append(whole[l.at.Unix()], i)
 		}
 	}
+	for _, same := range whole {
+		for k, i := range same {
+			rows[i].at = rows[i].at.Add(time.Duration(k) * time.Second / time.Duration(len(same)))
+		}
+		if len(same) > 1 {
+			spread += len(same)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b logged) int { return a.at.Compare(b.at) })
 	return spread
 }
 

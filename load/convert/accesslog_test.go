@@ -68,7 +68,7 @@ func TestAccessLogsBecomeReplays(t *testing.T) {
 	}
 }
 
-// TestOnlyWholeSecondsAreSpread: a log whose times have fractions keeps its times.
+// TestOnlyWholeSecondsAreSpread: times that a line gives with a fraction stay, also beside lines without one.
 func TestOnlyWholeSecondsAreSpread(t *testing.T) {
 	for name, c := range map[string]struct {
 		times  []string // as JSON
@@ -78,7 +78,7 @@ func TestOnlyWholeSecondsAreSpread(t *testing.T) {
 		"fractions":               {[]string{"400.0", "400.0", "400.1"}, "0.000000 0.000000 0.100000", false},
 		"zero, alone in a second": {[]string{"400.0", "400.0", "402.1"}, "0.000000 0.000000 2.100000", false},
 		"milliseconds":            {[]string{"400000", "400000", "401001"}, "0.000000 0.000000 1.001000", false},
-		"both":                    {[]string{"400", "400.7", "400"}, "0.000000 0.000000 0.700000", false},
+		"both":                    {[]string{"400", "400.7", "400"}, "0.000000 0.500000 0.700000", true},
 		"all fractions are zero":  {[]string{"400.000", "400.000"}, "0.000000 0.500000", true},
 	} {
 		text := ""
