@@ -119,8 +119,8 @@ type Sampling interface {
 // ProgramSamples holds the sampled stacks of a process.
 type ProgramSamples struct {
 	Unit, Role string
-	PID        int    // as in ThreadUse
-	Own        string // the path of the module of its own code
+	Threads    []string // the IDs of its threads, as in ThreadUse
+	Own        string   // the path of the module of its own code
 	Stacks     []SampledStack
 }
 

@@ -56,7 +56,7 @@ func layersOf(
 ) map[lab.Layer]float64 {
 	isBeside := func(t lab.ThreadUse) bool {
 		return slices.ContainsFunc(seen.Programs, func(p lab.ProgramSamples) bool {
-			return p.Role == role && p.PID == t.PID
+			return p.Role == role && slices.Contains(p.Threads, t.ID)
 		})
 	}
 	var own, beside []lab.ThreadUse

@@ -320,8 +320,9 @@ func TestAGoHelperBesideJava(t *testing.T) {
 	s := newSamples(runtimeJava)
 	s.add(lab.LayerApplication, 1, false)
 	seen := lab.ProfiledWindow{
-		Threads: []lab.ThreadUse{{Role: "shop", PID: 1, UserSeconds: 6}, {Role: "shop", PID: 2, UserSeconds: 2}},
-		Programs: []lab.ProgramSamples{{Role: "shop", PID: 2,
+		Threads: []lab.ThreadUse{{Role: "shop", ID: "1/1", UserSeconds: 6},
+			{Role: "shop", ID: "2/2", UserSeconds: 2}},
+		Programs: []lab.ProgramSamples{{Role: "shop", Threads: []string{"2/2"},
 			Stacks: []lab.SampledStack{{Functions: []string{"net/http.Serve"}, Count: 1}}}},
 	}
 	got := layersOf(s, "shop", lab.Profiling{}, seen, 16)

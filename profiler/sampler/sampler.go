@@ -162,7 +162,12 @@ func (s *Sampling) End(threads []lab.ThreadUse) []lab.ProgramSamples {
 		if err != nil {
 			continue // it is in another language, or has ended
 		}
-		one := lab.ProgramSamples{Unit: t.Unit, Role: t.Role, PID: t.PID, Own: program.module}
+		one := lab.ProgramSamples{Unit: t.Unit, Role: t.Role, Own: program.module}
+		for _, other := range threads {
+			if other.PID == t.PID {
+				one.Threads = append(one.Threads, other.ID)
+			}
+		}
 		for _, stack := range s.seen[t.PID] {
 			one.Stacks = append(one.Stacks, lab.SampledStack{Kernel: stack.kernel,
 				Functions: program.names(stack.frames), Count: stack.count})

@@ -75,14 +75,14 @@ func TestAForeignProgramIsSampled(t *testing.T) {
 			}
 			waitUntilBurned(t, process, 1)
 			// One more thread of the process, and processes that are not of interest: this one and init.
-			all := s.End([]lab.ThreadUse{{Unit: "u", Role: "r", PID: process}, {PID: process}, {PID: os.Getpid()},
-				{PID: 1}})
+			all := s.End([]lab.ThreadUse{{Unit: "u", Role: "r", ID: "1", PID: process}, {ID: "2", PID: process},
+				{PID: os.Getpid()}, {PID: 1}})
 			i := slices.IndexFunc(all, func(p lab.ProgramSamples) bool { return p.Unit == "u" && p.Role == "r" })
 			if i < 0 {
 				t.Fatalf("the program is not among %d that were sampled", len(all))
 			}
-			if all[i].Own != "burner" {
-				t.Errorf("its module is %q, want burner", all[i].Own)
+			if p := all[i]; p.Own != "burner" || !slices.Equal(p.Threads, []string{"1", "2"}) {
+				t.Errorf("its module is %q, want burner; its threads are %q", p.Own, p.Threads)
 			}
 			var total, spinning, below, kernel int
 			for _, stack := range all[i].Stacks {
