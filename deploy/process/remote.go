@@ -1,8 +1,8 @@
 package process
 
 import (
+	"bytes"
 	"context"
-	"io"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
@@ -13,13 +13,24 @@ import (
 // leaves it to the conductor to judge their ends.
 type Remote struct{ units *deployment }
 
-// Output receives a remote unit's output, and its end.
+// Output is the next output of a remote unit, or its end.
 type Output struct {
-	Out io.Writer // for the events of the unit, or of its keeper
-	Log io.Writer // for its standard error
-	// Ended is called when the unit has ended and all its output is written. how is the error of the unit's
-	// process. For a foreign unit that is its keeper; the keeper's events say how the program ended.
-	Ended func(how error, outOfMemory bool)
+	Out   []byte // events of the unit, or of its keeper
+	Log   []byte // standard error
+	Ended bool   // the unit has ended, and this is its last output
+	// Error is the error of the unit's process; "": none. For a foreign unit that is its keeper; the keeper's
+	// events say how the program ended.
+	Error       string
+	OutOfMemory bool // the kernel has killed it at its memory limit
+}
+
+// writer is an io.Writer that calls the function with a copy of the data.
+type writer func(copied []byte)
+
+// Write implements io.Writer.
+func (w writer) Write(data []byte) (int, error) {
+	w(bytes.Clone(data))
+	return len(data), nil
 }
 
 // OpenRemote prepares this host for the units of a trial. dir is the trial's directory, which exists and
@@ -51,11 +62,12 @@ type Start struct {
 	Visited  bool         // with Prepares: it runs until a client has visited it
 }
 
-// Start starts a unit. It returns the same life twice: as a Unit, and as the Instance that can be harmed.
-func (r *Remote) Start(asked Start, output Output) (*fleet.Unit, fleet.Instance, error) {
+// Start starts a unit and passes its output to take. It returns the same life twice: as a Unit, and as the
+// Instance that can be harmed.
+func (r *Remote) Start(asked Start, take func(Output)) (*fleet.Unit, fleet.Instance, error) {
 	d := r.units
 	u := d.newUnit(asked.Spec)
-	u.Further, u.Prepares, u.Visited, u.output = asked.Further, asked.Prepares, asked.Visited, &output
+	u.Further, u.Prepares, u.Visited, u.take = asked.Further, asked.Prepares, asked.Visited, take
 	if err := u.Start(context.Background()); err != nil {
 		return nil, nil, err
 	}
@@ -64,6 +76,6 @@ func (r *Remote) Start(asked Start, output Output) (*fleet.Unit, fleet.Instance,
 	return u.Unit, u, nil
 }
 
-// Stop ends all units and removes the directory. It fails if anything is left. Writers of Output must not
-// block from now on.
+// Stop ends all units and removes the directory. It fails if anything is left. Receivers of output
+// must not block from now on.
 func (r *Remote) Stop() error { return r.units.Stop() }

@@ -20,7 +20,7 @@ type unit struct {
 	deployment *deployment
 	command    *exec.Cmd
 	limits     *cgroup.Group // nil: none
-	output     *Output       // of a remote unit; nil: the supervisor reads the output
+	take       func(Output)  // gets the output of a remote unit; nil: the supervisor reads it
 }
 
 // newUnit returns a life of a unit before its start.
@@ -66,8 +66,8 @@ func (u *unit) End(context.Context) error {
 func (d *deployment) launch(u *unit) error {
 	command := u.command
 	command.Stderr = u.Log
-	if u.output != nil {
-		command.Stderr = u.output.Log
+	if u.take != nil {
+		command.Stderr = writer(func(data []byte) { u.take(Output{Log: data}) })
 	}
 	if u.Spec.Foreign {
 		command.ExtraFiles = []*os.File{d.group.alive} // becomes aliveDescriptor
@@ -128,15 +128,20 @@ func (d *deployment) limitsOf(spec lab.UnitSpec) (limits *cgroup.Group, err erro
 // supervise handles the events of the unit until it closes its output, waits for its end, and judges that.
 func (d *deployment) supervise(u *unit, events io.Reader) {
 	defer close(u.Ended)
-	if u.output != nil {
-		_, _ = io.Copy(u.output.Out, events) // it ends with the unit's output
+	if u.take != nil {
+		out := writer(func(data []byte) { u.take(Output{Out: data}) })
+		_, _ = io.Copy(out, events) // it ends with the unit's output
 	} else {
 		d.HandleEvents(u.Unit, events)
 	}
 	ended := u.command.Wait()
 	outOfMemory := u.limits != nil && u.limits.OutOfMemory()
-	if u.output != nil {
-		u.output.Ended(ended, outOfMemory)
+	if u.take != nil {
+		last := Output{Ended: true, OutOfMemory: outOfMemory}
+		if ended != nil {
+			last.Error = ended.Error()
+		}
+		u.take(last)
 		return
 	}
 	const left = "here: remove them with: cleave clean" // the place of processes that a keeper may leave

@@ -21,6 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
@@ -120,7 +121,7 @@ func TestTheFirstKnownTextExplains(t *testing.T) {
 type late struct{ released chan struct{} }
 
 // Next is a method of agent.Host.
-func (l late) Next(_ int, next *agent.Output) error {
+func (l late) Next(_ int, next *process.Output) error {
 	<-l.released
 	next.Error = "late"
 	return nil
@@ -160,13 +161,13 @@ func TestALateAnswerIsThrownAway(t *testing.T) {
 	why := errors.New("nobody wants it any more")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	output, err := call[agent.Output](ctx, h, "Next", 0)
+	output, err := call[process.Output](ctx, h, "Next", 0)
 	close(released)
 	output.Error += "mine"
 	if !errors.Is(err, why) || output.Error != "mine" {
 		t.Errorf("it returns %q, %v", output.Error, err)
 	}
-	if next, err := call[agent.Output](t.Context(), h, "Next", 0); err != nil || next.Error != "late" {
+	if next, err := call[process.Output](t.Context(), h, "Next", 0); err != nil || next.Error != "late" {
 		t.Errorf("the next call returns %q, %v", next.Error, err)
 	}
 	h.end()

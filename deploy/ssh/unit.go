@@ -61,10 +61,10 @@ func (u *unit) listen() {
 		_ = from.Close() // further events are refused
 		close(handled)
 	}()
-	var next agent.Output
+	var next process.Output
 	for !next.Ended {
 		var err error // a unit may be silent for any time: only the end of the connection ends the wait
-		if next, err = callUnlimited[agent.Output](context.Background(), u.host, "Next", u.life); err != nil {
+		if next, err = callUnlimited[process.Output](context.Background(), u.host, "Next", u.life); err != nil {
 			d.Fail(err)
 			_ = events.Close()
 			<-handled

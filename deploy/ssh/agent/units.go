@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,25 +20,16 @@ const maxPending = 16
 type life struct {
 	fleet.Instance
 	unit    *fleet.Unit
-	outputs chan Output
+	outputs chan process.Output
 	gone    <-chan struct{} // closed when the conductor is gone
 }
 
 // put queues an output for the conductor, unless the conductor is gone.
-func (l *life) put(output Output) {
+func (l *life) put(output process.Output) {
 	select {
 	case l.outputs <- output:
 	case <-l.gone:
 	}
-}
-
-// writer is an io.Writer that calls the function with a copy of the data.
-type writer func(copied []byte)
-
-// Write implements io.Writer.
-func (w writer) Write(data []byte) (int, error) {
-	w(bytes.Clone(data))
-	return len(data), nil
 }
 
 // Open begins a trial and reserves its ports.
@@ -93,19 +83,8 @@ func (h *Host) Start(start process.Start, started *Started) error {
 	if err != nil {
 		return err
 	}
-	l := &life{outputs: make(chan Output, maxPending), gone: h.gone}
-	output := process.Output{
-		Out: writer(func(data []byte) { l.put(Output{Out: data}) }),
-		Log: writer(func(data []byte) { l.put(Output{Log: data}) }),
-		Ended: func(how error, outOfMemory bool) {
-			end := Output{Ended: true, OutOfMemory: outOfMemory}
-			if how != nil {
-				end.Error = how.Error()
-			}
-			l.put(end)
-		},
-	}
-	if l.unit, l.Instance, err = trial.Start(start, output); err != nil {
+	l := &life{outputs: make(chan process.Output, maxPending), gone: h.gone}
+	if l.unit, l.Instance, err = trial.Start(start, l.put); err != nil {
 		return err
 	}
 	*started = Started{Life: h.add(l), PID: l.unit.PID}
@@ -134,7 +113,7 @@ func (h *Host) life(number int) (*life, error) {
 }
 
 // Next waits for the next output of a life and returns it.
-func (h *Host) Next(number int, next *Output) error {
+func (h *Host) Next(number int, next *process.Output) error {
 	l, err := h.life(number)
 	if err != nil {
 		return err
