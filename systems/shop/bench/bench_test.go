@@ -15,9 +15,12 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/gobuild"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/internal/trials"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -165,6 +168,23 @@ func TestSettle(t *testing.T) {
 		if header != "" && (err != nil || took != 1500250*time.Microsecond) ||
 			header == "" && (err == nil || !strings.Contains(err.Error(), "503")) {
 			t.Errorf("status %d: %v, %v", status, took, err)
+		}
+	}
+}
+
+// TestDeployedShops plays a trial of answers that come before orders are final, and one of others. The audit
+// of a trial finds what is not done when its clock stops.
+func TestDeployedShops(t *testing.T) {
+	testset.Need(t, "it builds the unit programs and deploys shops")
+	units := t.TempDir() + "/"
+	testset.Must(t, gobuild.Programs(units, nil, "../../../cmd/unit/shop", "../../../cmd/unit/nats"))
+	f, err := newFleet(options{units: units, orders: 20, clients: 4, seed: 1})
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, f.close()) })
+	for _, name := range []string{architecture.Async, architecture.Monolith} {
+		played, err := f.play(t.Context(), lab.Variant{Architecture: name})
+		if err != nil || played.Rate <= 0 || played.Statements <= 0 {
+			t.Errorf("%s: %+v, %v", name, played, err)
 		}
 	}
 }
