@@ -15,38 +15,27 @@ import (
 // use, to its present node, as the ingress network of Swarm would.
 type detour struct {
 	from  *private.Node
-	rules [][]string // for iptables: the table, then the arguments after --insert or --delete
-	kills int32      // how often from had been killed when it got the rules, or noRules
+	rules [][]string // for iptables: the table, then the arguments after a command such as --insert
 }
 
-// noRules is the value of detour.kills while the node does not have the rules.
-const noRules = -1
-
-// add gives the first node the rules, unless it has them. A node that does not run gets them when it is
-// booted.
-func (d *detour) add(ctx context.Context) error {
-	kills := d.from.Kills()
-	if d.kills == kills || !d.from.Runs() {
+// set gives the first node the rules, or removes them, as far as that is not so. A node that does not run has
+// none, and gets them when it is booted.
+func (d *detour) set(ctx context.Context, on bool) error {
+	if !d.from.Runs() {
 		return nil
 	}
-	d.kills = kills
-	return d.change(ctx, "--insert")
-}
-
-// remove removes the rules from the first node, unless it never had them, or lost them when it was killed.
-func (d *detour) remove(ctx context.Context) error {
-	if d.kills != d.from.Kills() {
-		return nil
-	}
-	d.kills = noRules
-	return d.change(ctx, "--delete")
-}
-
-// change applies a command of iptables, --insert or --delete, to all rules.
-func (d *detour) change(ctx context.Context, command string) error {
 	for _, rule := range d.rules {
-		args := append([]string{"--wait", "-t", rule[0], command}, rule[1:]...)
-		if err := d.from.Run(ctx, "iptables", args...); err != nil {
+		run := func(command string) error {
+			return d.from.Run(ctx, "iptables", append([]string{"--wait", "-t", rule[0], command}, rule[1:]...)...)
+		}
+		var err error
+		switch has := run("--check") == nil; {
+		case on && !has:
+			err = run("--insert")
+		case !on && has:
+			err = run("--delete")
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -63,14 +52,14 @@ func (t *privateTrial) redirect(ctx context.Context, s *service) error {
 	defer t.detouring.Unlock()
 	if old := t.detours[unit]; old != nil {
 		delete(t.detours, unit)
-		if err := old.remove(ctx); err != nil {
+		if err := old.set(ctx, false); err != nil {
 			return err
 		}
 	}
 	if first == to {
 		return nil
 	}
-	added := &detour{from: first, kills: noRules}
+	added := &detour{from: first}
 	for i := range s.Spec.Endpoints() {
 		port := strconv.Itoa(t.ports[unit][1+i]) // the control port, which only the conductor calls, is the first
 		added.rules = append(added.rules,
@@ -81,7 +70,7 @@ func (t *privateTrial) redirect(ctx context.Context, s *service) error {
 			[]string{"filter", "FORWARD", "-p", "tcp", "-s", to.Address, "--sport", port, "-j", "ACCEPT"})
 	}
 	t.detours[unit] = added
-	return added.add(ctx)
+	return added.set(ctx, true)
 }
 
 // restoreDetours gives a node that was booted the rules of its detours.
@@ -90,7 +79,7 @@ func (t *privateTrial) restoreDetours(ctx context.Context, from *private.Node) e
 	defer t.detouring.Unlock()
 	for _, d := range t.detours {
 		if d.from == from {
-			if err := d.add(ctx); err != nil {
+			if err := d.set(ctx, true); err != nil {
 				return err
 			}
 		}
@@ -103,5 +92,6 @@ func (t *privateTrial) removeDetours(ctx context.Context) error {
 	t.detouring.Lock()
 	defer t.detouring.Unlock()
 	all := slices.Collect(maps.Values(t.detours))
-	return fleet.ForAll(ctx, atOnce, all, func(ctx context.Context, d *detour) error { return d.remove(ctx) })
+	return fleet.ForAll(ctx, atOnce, all,
+		func(ctx context.Context, d *detour) error { return d.set(ctx, false) })
 }

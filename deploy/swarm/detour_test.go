@@ -20,7 +20,7 @@ func TestADetourIsThereOnce(t *testing.T) {
 	testset.Must(t, err)
 	t.Cleanup(func() { deploytest.NoError(t, set.Close()) })
 	alpha := &private.Node{Host: set.Hosts()[0]}
-	trial := &privateTrial{detours: map[string]*detour{"front": {from: alpha, kills: noRules,
+	trial := &privateTrial{detours: map[string]*detour{"front": {from: alpha,
 		rules: [][]string{{"filter", "FORWARD", "-p", "tcp", "--dport", "9", "-j", "ACCEPT"}}}}}
 	add := func() error { return trial.restoreDetours(t.Context(), alpha) }
 	remove := func() error { return trial.removeDetours(t.Context()) }
