@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -126,5 +128,19 @@ func TestAMountWithoutFilesIsAFolder(t *testing.T) {
 	testset.Must(t, err)
 	if about, err := os.Stat(c.Mounts[0].Source); err != nil || !about.IsDir() || about.Mode()&0o005 != 0o005 {
 		t.Errorf("%s is no folder that everybody may read: %v", c.Mounts[0].Source, err)
+	}
+}
+
+// TestAnImageHasTheNameOfItsServer checks that the image of a server whose setup runs further programs is
+// listed by the name of the server.
+func TestAnImageHasTheNameOfItsServer(t *testing.T) {
+	made := &fleet.Made{}
+	load := func(context.Context, string, bool) (string, int, error) { return "db:1", 1, nil }
+	i := &Images{IsRemote: true, Made: made, Load: load}
+	db := lab.Runnable{Program: "/none/db", Foreign: true,
+		Server: &lab.Server{Setup: []lab.ServerSetup{{Program: "/none/initdb"}}}}
+	testset.Must(t, i.Bring(t.Context(), []lab.UnitSpec{{Runnable: db}}))
+	if all := made.Cost(lab.PlatformCost{}).Images; len(all) != 1 || all[0].Program != "db" {
+		t.Errorf("the images are %+v", all)
 	}
 }

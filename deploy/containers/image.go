@@ -3,6 +3,7 @@ package containers
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -149,18 +150,21 @@ func registryContent(spec lab.UnitSpec) string {
 	return hostProgram + strings.Join(all, programSeparator)
 }
 
-// RegistryImage makes an image for a registry and returns its name, configuration and layer. program is a
-// program of ours, what registryContent returns, or "" for none. beside are further programs of ours;
-// without a program the first of them names the image.
-func RegistryImage(program string, beside ...string) (name string, config, layer []byte, err error) {
-	if list, ofHost := strings.CutPrefix(program, hostProgram); ofHost {
-		all := strings.Split(list, programSeparator)
-		config, layer, err = imageOf(all, beside...)
-		return strings.ToLower(filepath.Base(all[0])), config, layer, err
+// firstProgram returns the path of the program that gives the image of a content its name.
+func firstProgram(content string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(content, hostProgram), programSeparator)
+	return first
+}
+
+// RegistryImage makes an image for a registry and returns its name, configuration and layer. content is the
+// path of a program of ours, what registryContent returns, or "" for none. The image has the starter, too;
+// without a program that names it.
+func RegistryImage(content, starter string) (name string, config, layer []byte, err error) {
+	name = strings.ToLower(filepath.Base(cmp.Or(firstProgram(content), starter)))
+	if list, ofHost := strings.CutPrefix(content, hostProgram); ofHost {
+		config, layer, err = imageOf(strings.Split(list, programSeparator), starter)
+	} else {
+		config, layer, err = Image(content, nil, starter)
 	}
-	config, layer, err = Image(program, nil, beside...)
-	if program == "" {
-		program = beside[0]
-	}
-	return strings.ToLower(filepath.Base(program)), config, layer, err
+	return name, config, layer, err
 }

@@ -70,7 +70,7 @@ func (i *Images) bring(ctx context.Context, content string, isUsers bool) (strin
 		i.names = map[string]string{}
 	}
 	i.names[content] = name
-	i.Made.Image(content, int64(bytes), begun)
+	i.Made.Image(firstProgram(content), int64(bytes), begun)
 	return name, nil
 }
 
