@@ -51,7 +51,7 @@ func (d *Deployer) Can() lab.Capabilities {
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	services, rest := split(layout)
-	_, err := findTool(ctx)
+	_, _, err := findTool(ctx)
 	if len(services) == 0 {
 		err = errors.Join(err, errors.New("the layout has no service of a compose file: deploy it in another way"))
 	}
@@ -69,11 +69,7 @@ func split(layout lab.Layout) (services []lab.UnitSpec, rest lab.Layout) {
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	tool, err := findTool(ctx)
-	var client *engine.Client
-	if err == nil {
-		client, err = engine.Open(ctx)
-	}
+	tool, client, err := findTool(ctx)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -99,28 +95,29 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 
 // Missing returns an error that names what this host lacks for compose files, or nil.
 func Missing() error {
-	_, err := findTool(context.Background())
+	_, _, err := findTool(context.Background())
 	return err
 }
 
-// toolPatience bounds a question to the docker program about its version and its daemon.
+// toolPatience bounds a question to the docker program about its version.
 const toolPatience = 10 * time.Second
 
-// findTool returns the compose command. It fails if there is none, or no Docker daemon answers.
-func findTool(ctx context.Context) ([]string, error) {
+// findTool returns the compose command and a client of Docker's daemon. It fails if there is none.
+func findTool(ctx context.Context) ([]string, *engine.Client, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
-		return nil, &lab.MissingError{What: "a compose file needs Docker, which is not installed here",
+		return nil, nil, &lab.MissingError{What: "a compose file needs Docker, which is not installed here",
 			Install: lab.AptInstall("docker.io", "docker-compose")}
 	}
-	if err := run(ctx, toolPatience, nil, "docker", "version", "--format", "{{.Server.Version}}"); err != nil {
-		return nil, engine.Unanswered("a compose file needs", err)
+	client, err := engine.Open(ctx)
+	if err != nil {
+		return nil, nil, engine.Unanswered("a compose file needs", err)
 	}
 	if run(ctx, toolPatience, nil, "docker", "compose", "version") == nil {
-		return []string{"docker", "compose"}, nil
+		return []string{"docker", "compose"}, client, nil
 	}
 	if path, err := exec.LookPath("docker-compose"); err == nil {
-		return []string{path}, nil
+		return []string{path}, client, nil
 	}
-	return nil, &lab.MissingError{What: "a compose file needs docker compose, which is not installed here",
+	return nil, nil, &lab.MissingError{What: "a compose file needs docker compose, which is not installed here",
 		Install: lab.AptInstall("docker-compose")}
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/process"
@@ -159,16 +160,18 @@ func TestMissingToolsAreNamed(t *testing.T) {
 		says    string
 	}{
 		"no Docker": {nil, "apt-get install --no-install-recommends docker.io"},
-		"no daemon": {map[string]string{"docker": "echo Cannot connect to the Docker daemon >&2; exit 1"},
-			"Cannot connect to the Docker daemon"},
-		"no right": {map[string]string{"docker": "echo permission denied while trying to connect >&2; exit 1"},
-			"usermod -aG docker"},
-		"no compose": {map[string]string{"docker": `[ "$1" = version ]`},
+		"no daemon": {map[string]string{"docker": "exit 0"}, "systemctl start docker"},
+		"no compose": {map[string]string{"docker": "exit 1"},
 			"apt-get install --no-install-recommends docker-compose"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onlyTools(t, test.scripts)
-			if _, err := findTool(t.Context()); err == nil || !strings.Contains(err.Error(), test.says) {
+			if name == "no daemon" {
+				t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none"))
+			} else {
+				dockertest.Fake(t, nil)
+			}
+			if _, _, err := findTool(t.Context()); err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("findTool: %v, want it to say %q", err, test.says)
 			}
 		})
@@ -176,12 +179,13 @@ func TestMissingToolsAreNamed(t *testing.T) {
 }
 
 func TestBothComposeCommandsAreFound(t *testing.T) {
+	dockertest.Fake(t, nil)
 	onlyTools(t, map[string]string{"docker": "exit 0"})
-	if tool, err := findTool(t.Context()); err != nil || !slices.Equal(tool, []string{"docker", "compose"}) {
+	if tool, _, err := findTool(t.Context()); err != nil || !slices.Equal(tool, []string{"docker", "compose"}) {
 		t.Errorf("findTool = %q, %v; want docker compose", tool, err)
 	}
-	onlyTools(t, map[string]string{"docker": `[ "$1" = version ]`, "docker-compose": "exit 0"})
-	if tool, err := findTool(t.Context()); err != nil || filepath.Base(tool[0]) != "docker-compose" {
+	onlyTools(t, map[string]string{"docker": "exit 1", "docker-compose": "exit 0"})
+	if tool, _, err := findTool(t.Context()); err != nil || filepath.Base(tool[0]) != "docker-compose" {
 		t.Errorf("findTool = %q, %v; want docker-compose", tool, err)
 	}
 }
@@ -212,6 +216,7 @@ func TestACommandThatHangsIsGivenUp(t *testing.T) {
 
 // TestAPreflightEndsWithItsContext checks that Preflight ends with its context if the docker program hangs.
 func TestAPreflightEndsWithItsContext(t *testing.T) {
+	dockertest.Fake(t, nil)
 	onlyTools(t, map[string]string{"docker": "exec /bin/sleep 60"})
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), ""))
 }

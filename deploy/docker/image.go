@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os/exec"
 	"path/filepath"
 	"slices"
 
@@ -56,16 +54,7 @@ func missing(ctx context.Context) error {
 }
 
 // unanswered adds what to do to the error of a daemon that does not answer.
-func unanswered(err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, unfound := exec.LookPath("docker"); unfound != nil && errors.Is(err, fs.ErrNotExist) {
-		return &lab.MissingError{What: "containers need Docker, which is not installed here",
-			Install: lab.AptInstall("docker.io")}
-	}
-	return engine.Unanswered("containers need", err)
-}
+func unanswered(err error) error { return engine.Unanswered("containers need", err) }
 
 // load loads the image of a unit program, or one without a program. It implements containers.Images.Load,
 // whose parameter isUsers is always false here: prepared leaves out users' images.

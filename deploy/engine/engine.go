@@ -18,13 +18,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/bounded"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // Patience bounds how long the daemon may take to answer a call.
@@ -57,10 +60,17 @@ func Open(ctx context.Context) (*Client, error) {
 	return OpenNamed(ctx, name)
 }
 
-// Unanswered adds advice to the error of a daemon of this host that does not answer. needs begins the
-// message, such as "containers need".
+// Unanswered adds advice to the error of a daemon of this host that does not answer; nil stays nil. needs
+// begins the message, such as "containers need".
 func Unanswered(needs string, err error) error {
-	if strings.Contains(err.Error(), "permission denied") { // err may be of the docker command, a text only
+	if err == nil {
+		return nil
+	}
+	if _, unfound := exec.LookPath("docker"); unfound != nil && errors.Is(err, fs.ErrNotExist) {
+		return &lab.MissingError{What: needs + " Docker, which is not installed here",
+			Install: lab.AptInstall("docker.io")}
+	}
+	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%s Docker's daemon, which this user may not use (%w): join its group, "+
 			"for example with: usermod -aG docker USER, and log in again: who is in it has the powers of "+
 			"root", needs, err)
