@@ -132,7 +132,8 @@ func TestAMessageThatIsTooLongFailsAtOnce(t *testing.T) {
 			{strings.Repeat("x", ourStreamWindow), codes.InvalidArgument}, {"long", codes.Internal}, {"end", codes.OK},
 		} {
 			begun := time.Now()
-			err := asStatus{client}.Invoke(t.Context(), echoMethod, wrapperspb.String(c.text), &wrapperspb.StringValue{})
+			err := asStatus{client}.Invoke(t.Context(), echoMethod, wrapperspb.String(c.text),
+				&wrapperspb.StringValue{})
 			if took := time.Since(begun); status.Code(err) != c.want || took > 0 {
 				t.Errorf("%.10s: %v after %v, want %v at once", c.text, err, took, c.want)
 			}
