@@ -1197,11 +1197,11 @@ export interface KnobChange {
 
 /** Step is one step of a waterfall: Variant / Before by block. */
 export interface Step {
-  /** Name is the name of a step between two variants of the study, which makes all Changes together; empty if the step changes only Knob. */
+  /** Name is the name of a step between two variants that a study lists: "sync -> async". It is empty for a step that is named after what it changes. Changes lists the changes of either; Knob and Change join them. */
   name?: string;
-  /** Name is the name of a step between two variants of the study, which makes all Changes together; empty if the step changes only Knob. */
+  /** Name is the name of a step between two variants that a study lists: "sync -> async". It is empty for a step that is named after what it changes. Changes lists the changes of either; Knob and Change join them. */
   changes?: Array<KnobChange>;
-  /** Name is the name of a step between two variants of the study, which makes all Changes together; empty if the step changes only Knob. */
+  /** Name is the name of a step between two variants that a study lists: "sync -> async". It is empty for a step that is named after what it changes. Changes lists the changes of either; Knob and Change join them. */
   knob: string;
   /** "acid -> orchestrated" */
   change: string;
