@@ -30,10 +30,10 @@ func (b Base) Measure(
 // not metered. The usage of the excluded roles is not part of the system's cost.
 func AddCost(values map[string]float64, metered lab.Metered, operations int64, excluded ...string) {
 	used := metered.Used(excluded...)
-	if used.Unavailable["peak_memory_bytes"] == "" {
+	if !used.Lacks("peak_memory_bytes") {
 		values[peakMemory] = float64(used.PeakMemoryBytes)
 	}
-	if operations > 0 && used.Unavailable["cpu_seconds"] == "" {
+	if operations > 0 && !used.Lacks("cpu_seconds") {
 		values[CPUPerOperation] = used.CPUSeconds / float64(operations)
 	}
 }

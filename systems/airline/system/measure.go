@@ -56,10 +56,10 @@ func (s System) Measure(
 		return found, nil
 	}
 	loaded.AddCost(found.Values, metered, load.OK, front)
-	if used := metered.Used(front); used.Unavailable["mean_memory_bytes"] == "" {
+	if used := metered.Used(front); !used.Lacks("mean_memory_bytes") {
 		found.Values["memory"] = float64(used.MeanMemoryBytes)
 	}
-	if used := metered.Roles[front]; load.OK > 0 && used.Unavailable["cpu_seconds"] == "" {
+	if used := metered.Roles[front]; load.OK > 0 && !used.Lacks("cpu_seconds") {
 		found.Values["front_cpu_per_operation"] = used.CPUSeconds / float64(load.OK)
 	}
 	return found, errors.Join(hosting.AddAmplification(found.Values, left.Reports),
