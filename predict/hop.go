@@ -177,7 +177,8 @@ func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials [
 // time of some units, are unknown.
 func usedShare(m lab.Metered) float64 {
 	generator := m.Roles[lab.RoleGenerator]
-	if m.Total.Lacks("cpu_seconds") || generator.Lacks("cpu_seconds") || m.Processors == 0 || m.WindowSeconds == 0 {
+	if m.Total.Lacks("cpu_seconds") || generator.Lacks("cpu_seconds") || m.Processors == 0 ||
+		m.WindowSeconds == 0 {
 		return 0
 	}
 	return (m.Total.CPUSeconds - generator.CPUSeconds) / m.WindowSeconds / float64(m.Processors)

@@ -38,8 +38,8 @@ func (u *Unit) Report(channel *unit.Channel) error {
 	return channel.Report(ReportOf(u.Calls.Guards, u.Spans))
 }
 
-// HandOverSpans writes the spans of the unit to a file in its folder and hands the file over. If the unit makes
-// no spans it does nothing.
+// HandOverSpans writes the spans of the unit to a file in its folder and hands the file over. If the unit
+// makes no spans it does nothing.
 func (u *Unit) HandOverSpans(channel *unit.Channel) error {
 	if u.Spans == nil {
 		return nil
