@@ -143,11 +143,16 @@ func (l *loop) permits() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock()
-	if l.limit.From() > now || !l.config.Until.IsZero() && !time.Now().Before(l.config.Until) {
+	if l.limit.From() > now || l.isForbidden(now) {
 		return false
 	}
 	l.limit.Take(now)
 	return true
+}
+
+// isForbidden reports whether the permission to send has ended at a time.
+func (l *loop) isForbidden(now time.Duration) bool {
+	return !l.config.Until.IsZero() && now >= l.config.Until.Sub(l.start)
 }
 
 // turn wakes the workers that have something to do, and returns the time of the next turn. If over is true,
@@ -161,11 +166,11 @@ func (l *loop) turn() (again time.Duration, over bool) {
 		l.end = min(l.end, now)
 		l.config.Duration = min(l.config.Duration, l.end)
 	}
-	for len(l.asleep) > 0 && l.asleep[0].Due <= now {
+	for len(l.asleep) > 0 && l.asleep[0].Due <= now && !l.isForbidden(now) {
 		l.asleep.Pop().Who.wake <- true // never blocks: the channel of a sleeping worker is empty
 	}
 	at, ok := l.from()
-	for ; ok && at <= now && len(l.idle) > 0; at, ok = l.from() {
+	for ; ok && at <= now && len(l.idle) > 0 && !l.isForbidden(now); at, ok = l.from() {
 		last := len(l.idle) - 1
 		w := l.idle[last]
 		l.idle = l.idle[:last]
