@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,19 +95,18 @@ func namesOf(methods protoreflect.MethodDescriptors) []string {
 // reflector asks the reflection service of a server (grpc.reflection.v1).
 type reflector struct {
 	link    *grpcLink
-	ctx     context.Context
 	version string
 	files   map[string]*descriptorpb.FileDescriptorProto
 }
 
 // fromServer finds methods by reflection, in the newest version that the server supports; the messages of
 // both versions are the same.
-func fromServer(ctx context.Context, link *grpcLink, names []string) (map[string]*method, error) {
+func fromServer(link *grpcLink, names []string) (map[string]*method, error) {
 	const next = "switch reflection on in the server, or give its descriptors with --proto-set FILE " +
 		"(protoc --include_imports --descriptor_set_out FILE)"
 	var last error
 	for _, version := range []string{"v1", "v1alpha"} {
-		r := &reflector{link, ctx, version, make(map[string]*descriptorpb.FileDescriptorProto)}
+		r := &reflector{link, version, make(map[string]*descriptorpb.FileDescriptorProto)}
 		methods, err := r.find(names)
 		var status callStatus
 		switch {
@@ -159,7 +157,7 @@ func (r *reflector) call(
 	}
 	x := &exchange{limit: r.link.limit, permits: func() bool { return true },
 		h2: &http2.Exchange{Clock: func() time.Duration { return 0 }}}
-	message, status, ok := r.link.call(r.ctx, x, &scenario.Call{
+	message, status, ok := r.link.call(x, &scenario.Call{
 		GRPC: "grpc.reflection." + r.version + ".ServerReflection/ServerReflectionInfo"}, body)
 	switch {
 	case !ok && x.answer.Status != 0:

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"net/http"
@@ -35,7 +34,7 @@ type grpcLink struct {
 }
 
 // exchange makes a call.
-func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
+func (l *grpcLink) exchange(x *exchange) {
 	call := x.session.Call()
 	method := l.methods[call.GRPC]
 	if method == nil {
@@ -48,7 +47,7 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 		x.fail(record.OtherError, err.Error())
 		return
 	}
-	message, status, ok := l.call(ctx, x, &call, body)
+	message, status, ok := l.call(x, &call, body)
 	if !ok {
 		return
 	}
@@ -63,7 +62,7 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 // call sends the body of a call, and returns the message and the status of the answer. ok is false if there
 // is no such answer: then the exchange has failed.
 func (l *grpcLink) call(
-	ctx context.Context, x *exchange, call *scenario.Call, body []byte,
+	x *exchange, call *scenario.Call, body []byte,
 ) (message []byte, status callStatus, ok bool) {
 	header, err := callHeader(call.Header, l.limit)
 	if err != nil {
@@ -71,7 +70,7 @@ func (l *grpcLink) call(
 		return nil, status, false
 	}
 	x.h2.Bodiless, x.h2.KeepHeader, x.h2.KeepBody = false, true, prefix+maxMessage
-	l.roundTrip(ctx, x, &scenario.Call{Method: "POST", Path: "/" + call.GRPC, Header: header, Body: body})
+	l.roundTrip(x, &scenario.Call{Method: "POST", Path: "/" + call.GRPC, Header: header, Body: body})
 	if x.outcome != record.OK {
 		return nil, status, false
 	}

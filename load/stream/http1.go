@@ -87,7 +87,7 @@ func (l *http1Link) stale() bool {
 }
 
 // exchange writes the request and reads until the answer is whole.
-func (l *http1Link) exchange(_ context.Context, x *exchange) {
+func (l *http1Link) exchange(x *exchange) {
 	header, body := x.session.Needs()
 	request := x.session.HTTP1()
 	l.answer.Begin(x.session.Bodiless(), header, body)

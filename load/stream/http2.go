@@ -101,22 +101,22 @@ func (l *http2Link) dial() error {
 }
 
 // exchange sends a request and reads its answer.
-func (l *http2Link) exchange(ctx context.Context, x *exchange) {
+func (l *http2Link) exchange(x *exchange) {
 	call := x.session.Call()
 	x.h2.Bodiless = x.session.Bodiless()
 	x.h2.KeepHeader, x.h2.KeepBody = x.session.Needs()
-	l.roundTrip(ctx, x, &call)
+	l.roundTrip(x, &call)
 }
 
 // roundTrip sends a request, and reads the parts of its answer that x.h2 asks for. A request that the server
 // cannot have seen, by its frames or by the end of the connection, is sent again once, on a new connection,
-// if the highest rate permits it. ctx and the exchange's limit apply to connecting: the connection itself
-// limits the time of each exchange, and abort ends it.
-func (l *http2Link) roundTrip(ctx context.Context, x *exchange, call *scenario.Call) {
+// if the highest rate permits it. The exchange's limit applies to connecting: the connection itself limits
+// the time of each exchange, and abort ends it.
+func (l *http2Link) roundTrip(x *exchange, call *scenario.Call) {
 	for first := true; ; first = false {
 		conn := l.current()
 		if conn == nil {
-			limited, cancel := context.WithTimeout(ctx, x.limit)
+			limited, cancel := context.WithTimeout(l.base, x.limit)
 			err := l.connect(limited)
 			cancel()
 			if err != nil {

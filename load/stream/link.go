@@ -19,9 +19,8 @@ type link interface {
 	isUsable() bool
 	// connect makes a connection if there is none.
 	connect(ctx context.Context) error
-	// exchange sends the step of the exchange's session and receives its answer, within the exchange's
-	// limit. ctx is the context of the whole load.
-	exchange(ctx context.Context, x *exchange)
+	// exchange sends the step of the exchange's session and receives its answer, within the exchange's limit.
+	exchange(x *exchange)
 	// hangUp closes a connection that is no longer needed.
 	hangUp()
 	// abort ends the connection and everything in flight. Any goroutine may call it.

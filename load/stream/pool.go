@@ -105,7 +105,8 @@ func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 		return nil, &engine.UnreachableError{Target: p.dialer.address, Cause: err}
 	}
 	defer l.hangUp()
-	return fromServer(ctx, l, p.config.Methods)
+	defer context.AfterFunc(ctx, l.abort)()
+	return fromServer(l, p.config.Methods)
 }
 
 // open connects the whole pool before the load begins. Failed connections are tried again when needed, except

@@ -163,7 +163,7 @@ func (w *worker) send() (connected time.Duration) {
 			w.free = w.loop.clock()
 			connected = w.free - x.sent
 		}
-		w.link.exchange(w.loop.ctx, x)
+		w.link.exchange(x)
 		// The second attempt has to connect: usable is false then, so there is no third.
 		if !usable || !x.unanswered || !w.session.Repeatable() || !x.permits() {
 			return connected
