@@ -97,9 +97,11 @@ func (p *priceList) check(r *yamlfile.Reader, lines map[string]int) {
 	if n, given := utf8.RuneCountInString(p.Currency), lines["currency"] > 0; given && (n < 1 || n > 8) {
 		r.Problem(lines["currency"], "currency is %q: give one to eight characters, such as EUR", p.Currency)
 	}
-	for key, price := range map[string]float64{"core_hour": p.Core, "memory_gib_hour": p.MemoryGiB} {
+	checkPrice := func(key string, price float64) {
 		if price < 0 {
 			r.Problem(lines[key], "%s is %g: give a number that is 0 or more", key, price)
 		}
 	}
+	checkPrice("core_hour", p.Core)
+	checkPrice("memory_gib_hour", p.MemoryGiB)
 }

@@ -258,8 +258,7 @@ func loadMeasures(s *record.Summary) []lab.Measure {
 			measures = append(measures, lab.Measure{Quantity: quantity, Quantile: quantile, Value: *value})
 		}
 	}
-	for quantity, times := range map[string]record.Percentiles{lab.ResponseTime: s.ResponseTime,
-		lab.ServiceTime: s.ServiceTime} {
+	addTimes := func(quantity string, times record.Percentiles) {
 		add(quantity, 0, times.Mean)
 		add(quantity, 0.5, times.P50)
 		add(quantity, 0.9, times.P90)
@@ -268,6 +267,8 @@ func loadMeasures(s *record.Summary) []lab.Measure {
 		add(quantity, 0.999, times.P999)
 		add(quantity, 1, times.Max)
 	}
+	addTimes(lab.ResponseTime, s.ResponseTime)
+	addTimes(lab.ServiceTime, s.ServiceTime)
 	add(lab.Transfer, 0, s.TransferRate)
 	add(lab.SendLateness, 0.99, s.SendLateness.P99)
 	sent := float64(s.Sent)

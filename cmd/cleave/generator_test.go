@@ -114,7 +114,7 @@ func TestExplainWithUsers(t *testing.T) {
 }
 
 // TestLoadMeasuresHaveMetrics: each measure of loadMeasures is the value of a metric: times, bytes, and the
-// share of bad statuses.
+// share of bad statuses. Response times come first.
 func TestLoadMeasuresHaveMetrics(t *testing.T) {
 	s := record.Summary{
 		Sent: 10, OK: 6, Errors: map[string]int64{"bad-status": 2, "rejected": 1, "timeout": 1},
@@ -131,6 +131,9 @@ func TestLoadMeasuresHaveMetrics(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("measures %v, want %v", got, want)
+	}
+	if first := loadMeasures(&s)[0]; first.Quantity != lab.ResponseTime {
+		t.Errorf("the first measure is %+v, want that of a response time", first)
 	}
 }
 

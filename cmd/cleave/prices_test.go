@@ -19,6 +19,9 @@ func TestPricesAreReadStrictly(t *testing.T) {
 			`the price list needs the key "memory_gib_hour"`},
 		"a price below 0": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hour: 1\nmemory_gib_hour: -1\n",
 			`prices.yaml:4: memory_gib_hour is -1: give`},
+		"two prices below 0, in their order": {
+			"{schema: cleave-prices/1, currency: EUR, core_hour: -1, memory_gib_hour: -1}\n",
+			"prices.yaml:1: core_hour is -1: give a number that is 0 or more\n"},
 		"no number": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hour: cheap\nmemory_gib_hour: .inf\n",
 			`prices.yaml:4: memory_gib_hour is ".inf"`},
 		"no currency": {"schema: cleave-prices/1\ncurrency: \"\"\ncore_hour: 1\nmemory_gib_hour: 1\n",
