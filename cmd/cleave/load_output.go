@@ -153,7 +153,7 @@ type loadList struct {
 // unfinished is the suffix of a list's name until it is complete.
 const unfinished = ".partial"
 
-// newLoadList begins a list. Pipes and devices are written directly. The list of an
+// newLoadList begins a list. Links, pipes and devices are written directly. A file with the list of an
 // earlier load is kept until this one is complete.
 func newLoadList(path string, begin func(io.Writer) rowWriter) (*loadList, error) {
 	name := path + unfinished
@@ -181,7 +181,7 @@ func (l *loadList) close(whole bool) error {
 	if err := errors.Join(l.Flush(), l.file.Close()); err != nil {
 		return fmt.Errorf("the list %s is not whole: %w", l.file.Name(), err)
 	}
-	isDraft := l.file.Name() != l.path // unlike pipes and devices
+	isDraft := l.file.Name() != l.path // unlike links, pipes and devices
 	switch {
 	case whole && !l.failed && isDraft:
 		return os.Rename(l.file.Name(), l.path)

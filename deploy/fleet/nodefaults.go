@@ -72,7 +72,7 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 	}
 	proof, err = hosts.Unreached(n.Probe(asked.Target))
 	if err != nil && asked.Kind == lab.FaultCut {
-		err = errors.Join(err, f.Heal(ctx, asked)) // nobody else heals a fault that failed
+		err = errors.Join(err, f.Heal(ctx, asked)) // a failed fault is not healed before Stop
 	}
 	return proof, err
 }

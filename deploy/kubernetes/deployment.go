@@ -179,7 +179,7 @@ func (d *deployment) watch() {
 		d.Fail(fmt.Errorf("the cluster has ended: %w", context.Cause(d.cluster.alive)))
 	})()
 	answered := time.Now()
-	for d.Watching.Err() == nil && d.cluster.alive.Err() == nil {
+	for d.Watching.Err() == nil {
 		patience := max(time.Until(answered.Add(apiPatience)), leastPatience)
 		ctx, cancel := context.WithTimeoutCause(d.Watching, patience, errors.New("it is silent"))
 		pods, version, err := d.cluster.API.Pods(ctx, d.cluster.namespace, labelTrial+"="+d.trial)

@@ -99,7 +99,7 @@ func (e *experiment) leastSteady(metric lab.Metric, point string, d lab.Factoria
 }
 
 // withoutChanceFindings returns a comparison as undecided if it is not significant among all effects on the
-// metric: a design of six factors tests thirteen at once.
+// metric: a design tests many at once.
 func (e *experiment) withoutChanceFindings(c lab.Comparison) lab.Comparison {
 	if c.PHolm != nil && c.Verdict.Differs() && *c.PHolm > 1-e.design.Confidence {
 		c.Verdict = lab.Undecided
@@ -119,8 +119,8 @@ func effectLabel(d lab.Factorial, group lab.FactorialGroup) string {
 	return figure.Spaced(first[0]) + " " + d.Factors[i].High
 }
 
-// explainFactors sets sentence and headline for a factorial design, and returns their subject: the decided
-// effects of single factors, the largest first.
+// explainFactors sets sentence and headline for a factorial design, and returns their subject: all effects at
+// the first point. The sentence names the decided effects of single factors, the largest first.
 func (e *experiment) explainFactors(a lab.Analysis, c *lab.Conclusion) subject {
 	base := e.study.Baseline
 	s := subject{baseline: base, point: a.FactorEffects[0].Point.Name}

@@ -129,6 +129,8 @@ func startAndRead(command *exec.Cmd) (line string, rest *bufio.Reader, err error
 	}
 	rest = bufio.NewReader(out)
 	if line, err = rest.ReadString('\n'); err != nil {
+		_ = command.Process.Kill() // the error tells enough
+		_ = command.Wait()
 		return "", nil, fmt.Errorf("read the first line of %s: %w", command, err)
 	}
 	return strings.TrimSpace(line), rest, nil

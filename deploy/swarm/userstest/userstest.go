@@ -43,14 +43,12 @@ func New(t *testing.T) *Swarm {
 	testset.Must(t, err)
 	dir, err := os.MkdirTemp("", "cleave-theirs-") // short: there are sockets in it
 	testset.Must(t, err)
+	t.Cleanup(func() { deploytest.NoError(t, os.RemoveAll(dir)) })
 	// The registry has no TLS. It is in the network of simulated hosts, whose addresses are 198.19.0.0/16.
 	c, err := private.Up(t.Context(), id.String(), filepath.Join(dir, "swarm"),
 		"--insecure-registry=198.19.0.0/16")
 	testset.Must(t, err)
-	t.Cleanup(func() {
-		deploytest.NoError(t, c.Close())
-		deploytest.NoError(t, os.RemoveAll(dir))
-	})
+	t.Cleanup(func() { deploytest.NoError(t, c.Close()) })
 	s := &Swarm{Cluster: c, Label: id.String(), Registry: registrytest.Start(t, c.Hosts.Here()),
 		Starter: deploytest.Starter(t)}
 	s.Variables = map[string]string{"CLEAVE_USE_SWARM": c.Nodes[0].Socket,
