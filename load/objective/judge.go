@@ -150,8 +150,8 @@ func (o Objective) upperTimes(yield func(metric, float64) bool) {
 	}
 }
 
-// LongestTime returns the longest time that the objective permits any operation: the highest upper limit
-// of its times, or fallback if there is none.
+// LongestTime returns the highest upper limit that the objective has for a time, or fallback if there is
+// none.
 func (o Objective) LongestTime(fallback time.Duration) time.Duration {
 	longest := 0.0
 	for _, limit := range o.upperTimes {

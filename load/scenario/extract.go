@@ -20,7 +20,7 @@ type extraction struct {
 	from source
 }
 
-// source finds a text in an answer. The text is part of the answer's memory.
+// source finds a text in an answer. The text may be in the answer's memory: copy what you keep.
 type source interface {
 	find(a *Answer) (value, bool)
 	String() string

@@ -13,9 +13,9 @@ const (
 	shareFrom = 4
 )
 
-// processor runs workers one after the other on one goroutine. Only it accesses its queue: a processor
-// without work asks, and one with work gives it half of its queue (private deques; Acar, Charguéraud, Rainey
-// 2013). So neither queueing nor running needs synchronisation.
+// processor runs workers one after the other on one goroutine. Only it accesses its queue while it
+// runs: a processor without work asks, and one with work gives it half of its queue while it sleeps (private
+// deques; Acar, Charguéraud, Rainey 2013). So neither queueing nor running needs synchronisation.
 type processor struct {
 	queue queue
 	wake  chan struct{} // holds a token if the processor has to wake up
