@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -60,7 +61,8 @@ func Keep(in io.Reader, out io.Writer, args []string) error {
 	if err != nil {
 		return say(out, lab.Event{Event: lab.EventFailed, Error: err.Error()})
 	}
-	k := keeper{kept: kept, root: program.Process.Pid, ended: make(chan unix.WaitStatus, 1)}
+	k := keeper{kept: kept, root: program.Process.Pid, ended: make(chan unix.WaitStatus, 1),
+		empty: make(chan struct{})}
 	go k.reap()
 	released := make(chan struct{})
 	go func() {
@@ -134,10 +136,12 @@ type keeper struct {
 	kept  keptProgram
 	root  int                  // process ID of the program
 	ended chan unix.WaitStatus // how the program itself ended
+	empty chan struct{}        // closed when no process is left
 }
 
 // reap waits for the program and every orphan, until none is left.
 func (k *keeper) reap() {
+	defer close(k.empty)
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, 0, nil)
@@ -155,25 +159,45 @@ func (k *keeper) reap() {
 func (k *keeper) endAll() error {
 	var used sharedFiles
 	defer used.remove()
-	ours := func(all []entry) []int {
-		used.stopAndAdd(k.kept)
-		return below(os.Getpid(), all)
-	}
 	if grace := k.kept.grace; grace > 0 {
+		used.stopAndAdd(k.kept)
 		if _, _, err := signalUntil(ours, syscall.SIGTERM, neverDone, 0); err != nil {
 			return err
 		}
 		// stopAndAdd stops the processes, which must run again to end.
-		if left, _, err := signalUntil(ours, syscall.SIGCONT, neverDone, grace); len(left) == 0 || err != nil {
+		if ended, err := k.signalUntilEmpty(syscall.SIGCONT, grace, &used); ended || err != nil {
 			return err
 		}
 	}
-	left, _, err := signalUntil(ours, syscall.SIGKILL, neverDone, killPatience)
-	if len(left) > 0 {
-		err = fmt.Errorf("processes %v do not end after kill -9", left)
+	ended, err := k.signalUntilEmpty(syscall.SIGKILL, killPatience, &used)
+	if !ended && err == nil {
+		err = fmt.Errorf("processes below %d do not end after kill -9", os.Getpid())
 	}
 	return err
 }
+
+// signalUntilEmpty signals every process below this one until none is left, or the time is over, and reports
+// whether none is left. Only reap can tell that: a list of processes misses one that starts meanwhile, and a
+// process whose first thread is a zombie may still hold ports and files.
+func (k *keeper) signalUntilEmpty(
+	signal syscall.Signal, patience time.Duration, used *sharedFiles,
+) (ended bool, err error) {
+	for begun := time.Now(); time.Since(begun) < patience; {
+		used.stopAndAdd(k.kept)
+		if _, _, err := signalUntil(ours, signal, neverDone, 0); err != nil {
+			return false, err
+		}
+		select {
+		case <-k.empty:
+			return true, nil
+		case <-time.After(fleet.Backoff(begun, firstWait, longestWait)):
+		}
+	}
+	return false, nil
+}
+
+// ours returns the living processes below this one.
+func ours(all []entry) []int { return below(os.Getpid(), all) }
 
 // parseKept parses the arguments of a keeper: the grace period, whether the program is unprivileged, and the
 // program with its arguments.
@@ -243,7 +267,6 @@ func (m *sharedFiles) stopAndAdd(kept keptProgram) {
 	if !kept.unprivileged {
 		return
 	}
-	ours := func(all []entry) []int { return below(os.Getpid(), all) }
 	// There are none if the processes cannot be listed.
 	stopped, _, _ := signalUntil(ours, syscall.SIGSTOP, func(p entry) bool { return p.stopped }, stopPatience)
 	for _, pid := range stopped {
