@@ -193,8 +193,7 @@ func (r *Relay) due(bytes int, way direction) time.Time {
 	return at
 }
 
-// seconds returns a number of seconds as a duration, a century at most: a duration cannot hold more than
-// three.
+// seconds returns a number of seconds as a duration, a century at most: a duration cannot hold three.
 func seconds(n float64) time.Duration {
 	const century = 100 * 365 * 24 * time.Hour
 	return time.Duration(min(n*float64(time.Second), float64(century)))
