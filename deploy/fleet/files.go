@@ -118,7 +118,7 @@ func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) error {
 			continue
 		}
 		to := filepath.Join(s.handed.folder, spec.Name+"."+entry.Name())
-		if err := copyLeft(root, filepath.Join(spec.Leaves, entry.Name()), to); err != nil {
+		if err := copyLeft(root, filepath.Join(spec.Leaves, entry.Name()), to, maxHandedOver); err != nil {
 			return fmt.Errorf("copy %s: %w", entry.Name(), err)
 		}
 	}
@@ -128,8 +128,9 @@ func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) error {
 // openLeft holds the flags with which a thing that a unit left is opened: a pipe must not make us wait.
 const openLeft = os.O_RDONLY | unix.O_NONBLOCK
 
-// copyLeft copies a file of a volume to a path. The end of the trial removes the original.
-func copyLeft(volume *os.Root, name, to string) error {
+// copyLeft copies a file of a volume, of at most the given number of bytes, to a path. The end of the trial
+// removes the original.
+func copyLeft(volume *os.Root, name, to string, most int64) error {
 	from, err := volume.OpenFile(name, openLeft, 0)
 	if err != nil {
 		return err
@@ -139,6 +140,9 @@ func copyLeft(volume *os.Root, name, to string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, from)
+	written, err := io.Copy(file, io.LimitReader(from, most+1))
+	if err == nil && written > most {
+		err = fmt.Errorf("it has more than %d bytes", most)
+	}
 	return errors.Join(err, file.Close())
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -110,5 +111,19 @@ func TestAUnitsLinksLeadNowhereWhenItsFilesAreTaken(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(handed, "web.link")); err == nil {
 		t.Error("a link was handed over")
+	}
+}
+
+// TestAUnitLeavesTooMuch checks that a file beyond the limit is no silent half.
+func TestAUnitLeavesTooMuch(t *testing.T) {
+	volume := t.TempDir()
+	testset.Must(t, os.WriteFile(filepath.Join(volume, "left"), []byte("12345"), 0o600))
+	root, err := os.OpenRoot(volume)
+	testset.Must(t, err)
+	defer func() { testset.Must(t, root.Close()) }()
+	to := filepath.Join(t.TempDir(), "taken")
+	testset.Must(t, copyLeft(root, "left", to, 5))
+	if err := copyLeft(root, "left", to, 4); err == nil || !strings.Contains(err.Error(), "4 bytes") {
+		t.Errorf("a file of five bytes where four are the limit: %v", err)
 	}
 }
