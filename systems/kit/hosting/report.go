@@ -39,7 +39,8 @@ func (u *Unit) Report(channel *unit.Channel) error {
 }
 
 // HandOverSpans writes the spans of the unit to a file in its folder and hands the file over. If the unit
-// makes no spans it does nothing.
+// makes no spans it does nothing. The file is called after the replica: replicas may share the name of the
+// unit, but no two units may hand over files of the same name.
 func (u *Unit) HandOverSpans(channel *unit.Channel) error {
 	if u.Spans == nil {
 		return nil
@@ -48,10 +49,14 @@ func (u *Unit) HandOverSpans(channel *unit.Channel) error {
 	if err != nil {
 		return err
 	}
-	if err := u.Spans.Write(dir, u.Name); err != nil {
+	replica, err := unit.Name()
+	if err != nil {
 		return err
 	}
-	return channel.HandOver(spans.File(dir, u.Name))
+	if err := u.Spans.Write(dir, replica); err != nil {
+		return err
+	}
+	return channel.HandOver(spans.File(dir, replica))
 }
 
 // Reports returns the decoded reports of a system's units. reports has only the last one of a restarted unit.

@@ -1,12 +1,33 @@
 package hosting_test
 
 import (
+	"bytes"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
+	"github.com/cleave-lab/cleave/unit"
 )
+
+// TestReplicasHandOverSpansOfTheirOwn: a trial fails if two units hand over the same file.
+func TestReplicasHandOverSpansOfTheirOwn(t *testing.T) {
+	t.Setenv("CLEAVE_DIR", t.TempDir())
+	u := unitOf("kitchen", hosting.HTTP, "", nil)
+	u.Spans = spans.NewProvider(1)
+	for _, replica := range []string{"kitchen", "kitchen-2"} {
+		t.Setenv("CLEAVE_UNIT", replica)
+		var said bytes.Buffer
+		testset.Must(t, u.Report(unit.NewChannel(strings.NewReader(""), &said)))
+		if file := filepath.Base(spans.File("", replica)); !strings.Contains(said.String(), `"`+file+`"`) {
+			t.Errorf("%s hands over %s, want %s", replica, &said, file)
+		}
+	}
+}
 
 // TestAmplificationIsThatOfAllUnits: it is the sum of attempts divided by the sum of calls; the generator's
 // report is not one of a unit.
