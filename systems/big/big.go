@@ -2,9 +2,9 @@
 // that ping random others of their own neighbourhood and answer every ping
 // until all have finished (Rêgo 2021, after Östlund 2016 and the Savina suite).
 //
-// This package has the rules of one worker (Worker), the core's list of workers (Roll), the report of a unit
-// (Account), the audit of these reports, and System, which describes the architectures and their units. The
-// sub-packages implement the transport of pings, one per architecture; all of them run the same Worker.
+// This package has the rules of one worker (Worker), the core's list of workers (Reception), the report of a
+// unit (Account), the audit of these reports, and System, which describes the architectures and their units.
+// The sub-packages implement the transport of pings, one per architecture; all of them run the same Worker.
 package big
 
 import (

@@ -8,12 +8,11 @@ import (
 	"sync"
 )
 
-// Reception is the core's list of registered workers. It is safe for concurrent use, since some cores serve
-// their workers concurrently. Cores embed it: it implements the methods Gather and AwaitFinish of Workers for
-// those that do.
+// Reception is the core's list of registered workers, which cores embed. It is safe for concurrent use. A core
+// that serves its workers concurrently also takes its methods Gather and AwaitFinish; others have their own.
 type Reception struct {
 	job        Job
-	mu         sync.Mutex    // guards addresses until all workers have registered, and finished
+	mu         sync.Mutex    // guards finished, and addresses until all workers have registered
 	addresses  []string      // in the order of registration; sorted once all have registered
 	finished   int           // workers
 	registered chan struct{} // closed when all workers have registered
@@ -78,7 +77,7 @@ func (r *Reception) AwaitFinish() error { return r.failed.Await(r.done) }
 // deployer assigns addresses in that order, it is the order of worker numbers.
 func (r *Reception) Addresses() []string { return r.addresses }
 
-// NeighbourhoodOf returns the addresses of the neighbourhood of a worker, by index, given its index in
+// NeighbourhoodOf returns the addresses of the neighbourhood of a worker, whose number is its place in
 // Addresses. It does not depend on the order of registration. Cores call it within the measured time, so it
 // only slices.
 func (r *Reception) NeighbourhoodOf(worker int) []string {
