@@ -39,8 +39,8 @@ func (s System) AuditLive(_ context.Context, v lab.Variant, p lab.Point, left la
 		if err != nil {
 			return lab.Audit{}, err
 		}
-		j := judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, sum: sum.Calls,
-			attempts: map[string]*attempts{}}
+		j := judge{Findings: loaded.Findings{Counts: map[string]int64{}}, sum: sum.Calls,
+			operations: scenarioNames(design.Model.Operations), attempts: map[string]*attempts{}}
 		err = loaded.EachAttempt(left.Dir, j.addAttempt)
 		for _, c := range design.Calls {
 			j.checkCall(c)
@@ -75,10 +75,10 @@ type attempts struct{ all, right int64 }
 // judge holds the counts of a trial and the findings.
 type judge struct {
 	loaded.Findings
-	design   *rehearsal.Design
-	sum      []rehearsal.Tally    // of all units, by the number of the call
-	attempts map[string]*attempts // by operation
-	failed   bool                 // an attempt had no right answer: its calls may be incomplete
+	sum        []rehearsal.Tally    // of all units, by the number of the call
+	operations []string             // the names of the model's operations in the scenario
+	attempts   map[string]*attempts // by the name of the operation in the scenario
+	failed     bool                 // an attempt had no right answer: its calls may be incomplete
 }
 
 // addAttempt counts an attempt of the history.
@@ -104,7 +104,7 @@ func (j *judge) checkCall(c *rehearsal.Call) {
 	name := fmt.Sprintf("%s of %s (call %d)", c.Name, c.Component, c.Number)
 	made, answered := t.Made, int64(0)
 	if c.Caller == nil {
-		if n := j.attempts[scenarioNames(j.design.Model.Operations)[c.Operation]]; n != nil {
+		if n := j.attempts[j.operations[c.Operation]]; n != nil {
 			made, answered = n.all, n.right
 		}
 	}
