@@ -134,8 +134,6 @@ func TestReadMetrics(t *testing.T) {
 	}
 }
 
-// TestTheLongestTimeWithoutAnAnswer is between the beginning of the measured load and the end of its last
-// operation, without the warm-up, and only in trials with faults.
 // TestCostThatWasNotMeteredIsLeftOut: a sum without a unit would be too low.
 func TestCostThatWasNotMeteredIsLeftOut(t *testing.T) {
 	metered := lab.Metered{Roles: map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 50, PeakMemoryBytes: 500},
@@ -153,6 +151,8 @@ func TestCostThatWasNotMeteredIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestTheLongestTimeWithoutAnAnswer is between the beginning of the measured load and the end of its last
+// operation, without the warm-up, and only in trials with faults.
 func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 	const early, right, wrong = `{"end":"ok","warm_up":true,"finished_ns":1}`,
 		`{"end":"ok","begun_unix_ns":100,"intended_ns":%d,"finished_ns":%d}`,
