@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Reception is the core's list of registered workers, which cores embed. It is safe for concurrent use. A core
-// that serves its workers concurrently also takes its methods Gather and AwaitFinish; others have their own.
+// Reception is the core's list of registered workers, which cores embed. It is safe for concurrent use. Cores
+// that serve their workers concurrently take its methods Gather and AwaitFinish; others have their own.
 type Reception struct {
 	job        Job
 	mu         sync.Mutex    // guards finished, and addresses until all workers have registered
