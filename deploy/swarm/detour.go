@@ -2,8 +2,10 @@ package swarm
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net"
+	"os/exec"
 	"slices"
 	"strconv"
 
@@ -18,7 +20,10 @@ type detour struct {
 	rules [][]string // for iptables: the table, then the arguments after a command such as --insert
 }
 
-// set gives the first node the rules, or removes them, as far as that is not so. A node that does not run has
+// lacksRule is the exit status of iptables --check if there is no such rule.
+const lacksRule = 1
+
+// set adds the rules that the first node lacks, or removes those that it has. A node that does not run has
 // none, and gets them when it is booted.
 func (d *detour) set(ctx context.Context, on bool) error {
 	if !d.from.Runs() {
@@ -28,11 +33,14 @@ func (d *detour) set(ctx context.Context, on bool) error {
 		run := func(command string) error {
 			return d.from.Run(ctx, "iptables", append([]string{"--wait", "-t", rule[0], command}, rule[1:]...)...)
 		}
-		var err error
-		switch has := run("--check") == nil; {
-		case on && !has:
+		err := run("--check")
+		exit, failed := errors.AsType[*exec.ExitError](err)
+		switch lacks := failed && exit.ExitCode() == lacksRule; {
+		case on && lacks:
 			err = run("--insert")
-		case !on && has:
+		case lacks:
+			err = nil
+		case !on && err == nil:
 			err = run("--delete")
 		}
 		if err != nil {
