@@ -54,6 +54,9 @@ func Config(ctx context.Context, name string) (engine.ImageConfig, error) {
 		return engine.ImageConfig{}, err
 	}
 	image, err := client.Image(ctx, name)
+	if err == nil && image.ID == "" { // it was removed after Check
+		err = fmt.Errorf("the image %s is gone from this host's Docker", name)
+	}
 	return image.Config, err
 }
 
