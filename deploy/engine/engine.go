@@ -185,7 +185,10 @@ func (c *Client) send(
 	if err != nil {
 		return nil, err
 	}
-	if _, isJSON := body.(*bytes.Reader); isJSON { // otherwise it is an archive
+	switch {
+	case path == loadImage:
+		request.Header.Set("Content-Type", "application/x-tar")
+	case body != nil:
 		request.Header.Set("Content-Type", "application/json")
 	}
 	if c.login != "" && path == createService {

@@ -50,11 +50,14 @@ func (c *Client) Save(ctx context.Context, name string, take func(context.Contex
 	return errors.Join(take(ctx, answer.Body), answer.Body.Close())
 }
 
+// loadImage is the path of the only call whose body is an archive.
+const loadImage = "/images/load"
+
 // Load loads an image from an archive in the format of `docker save`, and returns its ID.
 func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, imagePatience, fmt.Errorf("not loaded after %v", imagePatience))
 	defer cancel()
-	answer, err := c.send(ctx, http.MethodPost, "/images/load", url.Values{"quiet": {"1"}}, archive)
+	answer, err := c.send(ctx, http.MethodPost, loadImage, url.Values{"quiet": {"1"}}, archive)
 	if err != nil {
 		return "", fmt.Errorf("load an image: %w", err)
 	}
