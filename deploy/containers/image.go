@@ -150,15 +150,16 @@ func registryContent(spec lab.UnitSpec) string {
 	return hostProgram + strings.Join(all, programSeparator)
 }
 
-// firstProgram returns the path of the program that gives the image of a content its name.
+// firstProgram returns the path of the first program in a content (see Images.Load), after which its image is
+// named.
 func firstProgram(content string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(content, hostProgram), programSeparator)
 	return first
 }
 
 // RegistryImage makes an image for a registry and returns its name, configuration and layer. content is the
-// path of a program of ours, what registryContent returns, or "" for none. The image has the starter, too;
-// without a program that names it.
+// path of a program of ours, what registryContent returns, or "" for none. The image has the starter, too. An
+// image without a program has the name of the starter.
 func RegistryImage(content, starter string) (name string, config, layer []byte, err error) {
 	name = strings.ToLower(filepath.Base(cmp.Or(firstProgram(content), starter)))
 	if list, ofHost := strings.CutPrefix(content, hostProgram); ofHost {

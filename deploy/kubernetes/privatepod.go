@@ -110,7 +110,7 @@ func refuse(p *pod) error {
 	return nil
 }
 
-// cut has the network of a pod drop all packets, or nothing any more.
+// cut makes the network of a pod drop all packets, or lets them through again.
 func cut(ctx context.Context, p *pod, off bool) error {
 	rules := dropNothing
 	if off {
