@@ -102,7 +102,7 @@ func Missing() error {
 // toolPatience bounds a question to the docker program about its version.
 const toolPatience = 10 * time.Second
 
-// findTool returns the compose command and a client of Docker's daemon. It fails if there is none.
+// findTool returns the compose command and a client of Docker's daemon. It fails unless both are there.
 func findTool(ctx context.Context) ([]string, *engine.Client, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return nil, nil, &lab.MissingError{What: "a compose file needs Docker, which is not installed here",

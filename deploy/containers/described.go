@@ -93,8 +93,8 @@ func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
 	return lacks
 }
 
-// DeniesPrivileges reports whether a security option denies a container new privileges. No cluster has other
-// options, and not every one has this.
+// DeniesPrivileges reports whether a security option denies a container new privileges. Pods may have
+// no other option, and services of a swarm have none.
 func DeniesPrivileges(option string) bool {
 	return strings.HasPrefix(option, "no-new-privileges") && !strings.HasSuffix(option, "false")
 }
