@@ -136,7 +136,8 @@ func OnRecord(
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Placing{Order: order}
+	// An order without lines: the products need not be looked up again, so the catalog need not be there.
+	p := &Placing{Order: &shoppb.Order{CustomerId: order.GetCustomerId()}}
 	err = LookUp(ctx, reference, p)
 	return order, p.Customer, cmp.Or(err, p.Err)
 }

@@ -314,6 +314,20 @@ func TestACancelledOrderIsUndoneWhateverCallIsLost(t *testing.T) {
 	}
 }
 
+// TestARecoveryNeedsNoCatalog: the prices of an abandoned order are on record.
+func TestARecoveryNeedsNoCatalog(t *testing.T) {
+	w := newWorld(t)
+	w.fail = 3 // the reservation
+	if _, err := w.place(t, "one", 1, 1); !shop.IsKind(err, rpc.Unavailable) {
+		t.Fatalf("error %v, want %s", err, rpc.Unavailable)
+	}
+	w.log = nil
+	w.recover(t)
+	if slices.Contains(w.log, "Quote") || !slices.Contains(w.log, "Ship") {
+		t.Errorf("calls %v, want the steps without a quote", w.log)
+	}
+}
+
 func TestOnlyOneWorksOnASaga(t *testing.T) {
 	w := newWorld(t)
 	w.fail = 3 // the reservation
