@@ -92,17 +92,16 @@ func (p part) measure(values map[string]float64, metered lab.Metered) {
 		return
 	}
 	var cpu, memory float64
-	missing := map[string]bool{}
 	for _, u := range own {
 		cpu, memory = cpu+u.CPUSeconds, memory+float64(u.MeanMemoryBytes)
-		for figure := range u.Unavailable {
-			missing[figure] = true
-		}
 	}
-	if !missing["mean_memory_bytes"] {
+	lacks := func(figure string) bool {
+		return slices.ContainsFunc(own, func(u lab.UnitUsage) bool { return u.Lacks(figure) })
+	}
+	if !lacks("mean_memory_bytes") {
 		values["memory"+p.suffix] = memory
 	}
-	if processors := processors(own); processors > 0 && !missing["cpu_seconds"] {
+	if processors := processors(own); processors > 0 && !lacks("cpu_seconds") {
 		values["cpu_share"+p.suffix] = cpu / metered.WindowSeconds / float64(processors)
 	}
 }
