@@ -138,8 +138,8 @@ type Design struct {
 	Replicated   bool   // database and documents are on a replicated disk
 	Pool         int    // connections of each unit to each of its databases
 	Prefetch     int    // messages that a consumer may hold
-	// Batching: concurrent steps, orders and messages share a transaction, and
-	// concurrent reads share a call.
+	// Batching: concurrent steps, orders and messages share a transaction, and the
+	// look-ups of concurrent orders share calls.
 	Batching bool
 	// SharedHost: Go's runtime in the units is configured for a shared host, see
 	// SharesHost.

@@ -30,10 +30,11 @@ func (d Design) impossible(turned map[string]string) []error {
 	if d.Coordination == TwoPhase {
 		d.refuseTwoPhase(refuse)
 	}
+	withoutSchemas := map[string]string{sqlite: "a file of SQLite has none",
+		mariadb: "to MariaDB a schema is a database"}
 	refuse(d.Data == OwnSchemas && d.Database != postgres,
 		"data %s is one database with a schema per component, but %s: use data %s, or database %s",
-		OwnSchemas, map[string]string{sqlite: "a file of SQLite has none", mariadb: "to MariaDB a schema is a " +
-			"database"}[d.Database], OwnDatabases, postgres)
+		OwnSchemas, withoutSchemas[d.Database], OwnDatabases, postgres)
 	refuse(d.Views == FromDocuments && !d.OverBroker(),
 		"views %s are kept up to date by events, but coordination %s publishes none: use views %s, or "+
 			"coordination %s or %s",

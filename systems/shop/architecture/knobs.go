@@ -102,7 +102,7 @@ func knobs() []lab.Knob {
 			Summary: "messages that a consumer may hold, 1 to 10000"},
 		{Name: KnobBatching, Values: []string{batchingOff, batchingOn},
 			Summary: "whether steps, orders and messages of several customers that come at the same time share a " +
-				"transaction (group commit), and reads a call",
+				"transaction (group commit), and the look-ups for orders a call",
 			Means: map[string]string{batchingOff: "a transaction for each order",
 				batchingOn: "transactions that orders share"}},
 		{Name: KnobRuntime, Values: []string{runtimeDefault, runtimeSharedHost},

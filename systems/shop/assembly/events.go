@@ -144,7 +144,7 @@ func (h *host) listen() {
 	}
 	views := h.design.Views == architecture.FromDocuments
 	for _, component := range h.unit.Components {
-		var db *database.DB // none of read models
+		var db *database.DB // nil for read models, which have no tables
 		if slices.Contains(shop.Components(), component) {
 			db = h.around.Database(component)
 		}

@@ -27,7 +27,8 @@ const (
 	stuckLooks = 50
 )
 
-// await calls left again and again, until it has returned false quiet times in a row.
+// await calls left again and again, until it has returned false quiet times in a row. It returns the first
+// error of left, or that of the context.
 func await(ctx context.Context, quiet int, left func(context.Context) (bool, error)) error {
 	for looks := 1; ; looks++ {
 		more, err := left(ctx)
@@ -194,7 +195,8 @@ func Waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
 
 // SettledPath is a path of the units that take orders, for measurements. The answer, 204, comes as soon as
 // every order is final and no saga and no message is under way, as far as the unit can see, those for read
-// models included. The header Server-Timing has the time until all orders were final, in milliseconds. The
+// models included. The header Server-Timing has the time until all orders were final, in milliseconds. If a
+// look fails, as over a connection from before a restart, the answer is 503, and the generator asks again. The
 // path is not part of the shop's public interface.
 const SettledPath = "/settled"
 
@@ -238,7 +240,7 @@ func (u *Unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow 
 			quiet = followedLooks - 1
 		}
 	}
-	if err := await(ctx, quiet, work.left); err != nil { // such as a connection from before a restart: ask again
+	if err := await(ctx, quiet, work.left); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -85,5 +86,17 @@ func TestAwaitEndsWithTheLastLook(t *testing.T) {
 				t.Errorf("%d looks in %v, %v; want %d, and a pause between two", looks, took, err, want)
 			}
 		})
+	}
+}
+
+// TestAwaitEndsWithAnError: the caller is told at once that a look has failed.
+func TestAwaitEndsWithAnError(t *testing.T) {
+	planted, looks := errors.New("planted"), 0
+	err := await(t.Context(), 2, func(context.Context) (bool, error) {
+		looks++
+		return false, planted
+	})
+	if !errors.Is(err, planted) || looks != 1 {
+		t.Errorf("%d looks, %v; want one, and its error", looks, err)
 	}
 }

@@ -40,9 +40,9 @@ type Log struct {
 	file    *os.File
 	stop    chan struct{}
 	ended   chan error
-	writing sync.Mutex
-	mu      sync.Mutex
-	notes   []byte // that are not written yet
+	writing sync.Mutex // held while notes are written, so that they come in order
+	mu      sync.Mutex // guards notes
+	notes   []byte     // not written yet
 }
 
 // File returns the file of a unit in its folder.

@@ -219,9 +219,10 @@ func (l Ledger) Advance(ctx context.Context, order, from, to string) (Outcome, e
 	return outcomes[0], err
 }
 
-// AdvanceAll moves the orders that are in one state to the next, and returns which they are. others returns
-// the outcome of an order in any other state, which is empty if it has no row. Without readFirst there is one
-// order. also are values of other columns; see Rows.Move.
+// AdvanceAll moves the orders that are in one state to the next. It returns the outcomes of all orders, and
+// the ids of those that it has moved. others returns the outcome of an order in any other state; the state is
+// empty if the order has no row. If readFirst is false, there must be only one order. also holds values of
+// other columns; see Rows.Move.
 func (l Ledger) AdvanceAll(
 	ctx context.Context, orders []string, readFirst bool, from, to string,
 	others func(order, state string) Outcome, also ...any,

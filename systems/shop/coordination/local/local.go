@@ -21,7 +21,7 @@ import (
 // Components are the components of an order. The steps are in this process and on the
 // database of the coordinator, else they would not be part of its transaction.
 type Components struct {
-	coordination.Reference
+	coordination.Reference // knows the customers and products of orders
 	// The steps, for batches of orders.
 	Reserve steps.Step[*shoppb.ReserveRequest]
 	Charge  steps.Step[*shoppb.ChargeRequest]
