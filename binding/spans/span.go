@@ -46,10 +46,14 @@ func (s *span) SetName(name string) {
 	s.kept.Name = name
 }
 
-// SetAttributes implements trace.Span.
+// SetAttributes implements trace.Span. It does nothing after the end, when the provider may be writing the
+// span to a file.
 func (s *span) SetAttributes(attributes ...attribute.KeyValue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
 	for _, a := range attributes {
 		if a.Key == lab.SegmentAttribute {
 			s.kept.Kind = lab.SegmentKind(a.Value.AsString())
