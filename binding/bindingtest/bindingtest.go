@@ -90,7 +90,7 @@ func Run(t *testing.T, b Binding) {
 			}
 			for name, test := range map[string]func(*testing.T, *fixture){
 				"an answer comes back":               answersCome,
-				"a fault keeps its kind":             faultsKeepTheirKind,
+				"a problem keeps its kind":           problemsKeepTheirKind,
 				"unknown errors tell nothing":        unknownErrors,
 				"a deadline reaches the callee":      deadlines,
 				"giving up cancels the callee":       cancellation,

@@ -32,8 +32,8 @@ func (x *fixture) answers(t *testing.T, text string) bool {
 	return true
 }
 
-// faultsKeepTheirKind: the caller gets the kind and the detail of the callee's fault.
-func faultsKeepTheirKind(t *testing.T, x *fixture) {
+// problemsKeepTheirKind: the caller gets the kind and the detail of the callee's problem.
+func problemsKeepTheirKind(t *testing.T, x *fixture) {
 	for _, want := range []string{"out-of-stock", "declined", "conflict", rpc.Unavailable, rpc.DeadlineExceeded,
 		rpc.Internal, rpc.InvalidArgument, rpc.Cancelled} {
 		_, err := x.check(within(t), "fail "+want)
@@ -53,7 +53,7 @@ func withoutDescriptors(t *testing.T, x *fixture) {
 	x.answers(t, "after")
 }
 
-// unknownErrors: the caller gets no text of an error of the callee that is not a fault: it may hold secrets.
+// unknownErrors: the caller gets no text of an error of the callee that is no problem: it may hold secrets.
 func unknownErrors(t *testing.T, x *fixture) {
 	_, err := x.check(within(t), "secret")
 	if kind(err) != rpc.Internal || strings.Contains(err.Error(), "1234") {
@@ -144,7 +144,7 @@ func tooLarge(t *testing.T, x *fixture) {
 	x.answers(t, "small")
 }
 
-// answerTooLarge: an answer above the limits of all clients is an internal fault of the callee. The client
+// answerTooLarge: an answer above the limits of all clients is an internal problem of the callee. The client
 // can still make calls.
 func answerTooLarge(t *testing.T, x *fixture) {
 	x.service.listed = strings.Repeat("x", 17<<20)

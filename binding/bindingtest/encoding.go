@@ -17,7 +17,7 @@ func encodings(t *testing.T, b Binding) {
 			x := newFixture(t, b.encoded(codec, codec), "tcp", nil, nil)
 			answersCome(t, x)
 			largeMessages(t, x)
-			faultsKeepTheirKind(t, x)
+			problemsKeepTheirKind(t, x)
 			tracing(t, x)
 			if codec == rpc.Codec(rpc.Protobuf{}) { // only Protocol Buffers refuse invalid UTF-8
 				unencodable(t, x)

@@ -61,7 +61,7 @@ func logging(t *testing.T, x *fixture) {
 	}
 }
 
-// panics: a method that panics is an internal fault of that call alone, with a request log and without one.
+// panics: a method that panics is an internal problem of that call alone, with a request log and without one.
 // The log has its line, and logError gets the stack; the caller gets no text of the panic.
 func panics(t *testing.T, x *fixture) {
 	var text bytes.Buffer
@@ -82,12 +82,13 @@ func panics(t *testing.T, x *fixture) {
 		}
 	}
 	if n := strings.Count(text.String(), `"status":"`+rpc.Internal+`"`); n != 1 {
-		t.Errorf("%d lines of an internal fault, want 1: %s", n, text.String())
+		t.Errorf("%d lines of an internal problem, want 1: %s", n, text.String())
 	}
 }
 
-// unencodable: an answer that cannot be encoded is an internal fault of the callee, reported with its cause.
-// A request that cannot be encoded is an internal fault too, and does not count as an unavailable callee.
+// unencodable: an answer that cannot be encoded is an internal problem of the callee, reported with its
+// cause. A request that cannot be encoded is an internal problem too, and does not count as an unavailable
+// callee.
 func unencodable(t *testing.T, x *fixture) {
 	var causes []string
 	x.service.listed = "\xff" // invalid UTF-8, which Protocol Buffers refuse to encode
@@ -95,10 +96,10 @@ func unencodable(t *testing.T, x *fixture) {
 	x.shutDown(t)
 	x.restart(t)
 	if _, err := x.client.List(within(t), &grpc_health_v1.HealthListRequest{}); kind(err) != rpc.Internal {
-		t.Errorf("%v, want the fault %s", err, rpc.Internal)
+		t.Errorf("%v, want the problem %s", err, rpc.Internal)
 	}
 	if _, err := x.check(within(t), "\xff"); kind(err) != rpc.Internal {
-		t.Errorf("a request that cannot be encoded: %v, want the fault %s", err, rpc.Internal)
+		t.Errorf("a request that cannot be encoded: %v, want the problem %s", err, rpc.Internal)
 	}
 	x.shutDown(t)
 	if len(causes) != 1 || !strings.Contains(causes[0], "encode *grpc_health_v1.HealthListResponse: ") {

@@ -72,8 +72,8 @@ func (f *fields) status() *status.Status {
 	return status.New(codes.Code(code), unescape(f.message))
 }
 
-// statusFields returns the trailer fields of a fault. Texts are marked sensitive, so that HPACK does not add
-// them to its table.
+// statusFields returns the trailer fields of a failed call. Texts are marked sensitive, so that HPACK does
+// not add them to its table.
 func statusFields(s *status.Status) []hpack.HeaderField {
 	all := []hpack.HeaderField{
 		{Name: "grpc-status", Value: strconv.Itoa(int(s.Code()))},

@@ -118,7 +118,7 @@ func theirs() implementation {
 
 // TestInteroperatesWithGRPCGo runs our server with the client of grpc-go and the other way
 // round: many calls at once with short and long messages (which need flow control and
-// several frames), faults and deadlines.
+// several frames), problems and deadlines.
 func TestInteroperatesWithGRPCGo(t *testing.T) {
 	for name, pair := range map[string]struct{ server, client implementation }{
 		"our server, their client": {ours(), theirs()}, "their server, our client": {theirs(), ours()},
@@ -157,7 +157,7 @@ func checkCalls(t *testing.T, client grpc.ClientConnInterface) {
 	all.Wait()
 	failure := "fail: 100 % ü \n" + strings.Repeat("x", 1000)
 	if _, err := ask(ctx, failure); status.Convert(err).Message() != failure {
-		t.Errorf("a fault: %v", err)
+		t.Errorf("a problem: %v", err)
 	}
 	short, stop := context.WithTimeout(ctx, time.Second)
 	defer stop()

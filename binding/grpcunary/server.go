@@ -31,7 +31,7 @@ type Server struct {
 	serving      rpc.Serving
 	messages     messages
 	answerFields []hpack.HeaderField // the header of every answer
-	okFields     []hpack.HeaderField // the trailer of an answer that is not a fault
+	okFields     []hpack.HeaderField // the trailer of an answer without a problem
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}

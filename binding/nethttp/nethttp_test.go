@@ -112,7 +112,7 @@ func answerTo(t *testing.T, b bindingtest.Binding, text string) string {
 	return string(answer)
 }
 
-// TestAnAnswerThatIsTooLongIsNamed: both clients report it as an internal fault of the callee, which is not
+// TestAnAnswerThatIsTooLongIsNamed: both clients report it as an internal problem of the callee, which is not
 // retried.
 func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -129,7 +129,7 @@ func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
 		err := client.Invoke(t.Context(), "/t/Read", struct{}{}, &answer)
 		if !errors.As(err, &problem) || problem.Kind != rpc.Internal ||
 			!strings.Contains(problem.Detail, "4194304") {
-			t.Errorf("%s: %v, want a fault of the callee that names the limit", name, err)
+			t.Errorf("%s: %v, want a problem of the callee that names the limit", name, err)
 		}
 		testset.Must(t, client.Close())
 	}
