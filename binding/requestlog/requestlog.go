@@ -65,6 +65,9 @@ func (l *Log) Client(ctx context.Context, began time.Time, operation string, sta
 // Call writes the line for a call that has just been carried out; it is an rpc.Serving's LogCall. The status
 // in the line is ok, or the kind of the problem that the caller gets.
 func (l *Log) Call(ctx context.Context, began time.Time, method string, kind rpc.Kind) {
+	if l == nil {
+		return
+	}
 	status := cmp.Or(string(kind), statusOK)
 	l.write(ctx, began, slog.String(keyOperation, method), slog.String(keyStatus, status))
 }
