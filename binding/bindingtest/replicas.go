@@ -103,6 +103,10 @@ func spreadOver(t *testing.T, b Binding, by rpc.Balancing, replicas []*replica) 
 	client, err := rpc.Spread(strings.Join(addresses, lab.AddressSeparator), by,
 		func(address string) (rpc.Client, error) { return b.NewClient(address, nil, nil) })
 	testset.Must(t, err)
-	t.Cleanup(func() { _ = client.Close() })
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return grpc_health_v1.NewHealthClient(client)
 }
