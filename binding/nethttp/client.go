@@ -48,11 +48,11 @@ func NewClient(address string, connections int, secured *tls.Config, codec rpc.C
 	if secured != nil {
 		scheme = "https://"
 	}
-	c := &Client{base: scheme + address, transport: transport, codec: codec, media: rpc.MediaType(codec),
-		http: &http.Client{Transport: transport}}
-	network, path := rpc.SplitAddress(address)
-	if c.address = path; network == "unix" {
-		c.base = scheme + network
+	network, shown := rpc.SplitAddress(address)
+	c := &Client{address: shown, base: scheme + address, transport: transport, codec: codec,
+		media: rpc.MediaType(codec), http: &http.Client{Transport: transport}}
+	if network == "unix" {
+		c.base = scheme + "unix"
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return rpc.Dial(ctx, address)
 		}
