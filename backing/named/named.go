@@ -62,8 +62,7 @@ func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, er
 // Variable returns the name of the variable that names the server.
 func (b Backing) Variable() string { return b.server.variable() }
 
-// preflight only checks that the server accepts connections. A
-// wrong password is found by fresh.
+// preflight only checks that the server accepts connections. A wrong password is found by fresh.
 func (b Backing) preflight() error {
 	connection, err := net.DialTimeout("tcp", b.address.Host, answersWithin)
 	if err != nil {

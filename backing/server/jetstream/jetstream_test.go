@@ -90,8 +90,8 @@ func TestStopFreesTheFolder(t *testing.T) {
 }
 
 // TestServerWritesThisConfig checks that Run can read the configuration file that package server writes. That
-// package does not import this one, so it has the names of the fields, too, and it gives JetStream four times
-// the memory of its settings.
+// package does not import this one and repeats the names of the fields. It gives JetStream four times the
+// memory of its settings.
 func TestServerWritesThisConfig(t *testing.T) {
 	described, err := server.New(server.NATS, server.Settings{Memory: 2 << 20, Connections: 3})
 	testset.Must(t, err)
