@@ -282,13 +282,13 @@ func (a *Answer) causes() {
 		storeTime: "stores", hopCPU: "hops: CPU time of both sides",
 		hopWait: "hops: on the way", contention: "waiting for a processor",
 		queueing: "waiting for a worker of a unit or store"}
-	for part, what := range words {
-		add := func(causes *[]lab.PredictedCause, before, after float64) {
-			if before > 0 || after > 0 {
-				*causes = append(*causes, lab.PredictedCause{What: what, AsIs: before, Change: after - before})
-			}
+	add := func(causes *[]lab.PredictedCause, what string, before, after float64) {
+		if before > 0 || after > 0 {
+			*causes = append(*causes, lab.PredictedCause{What: what, AsIs: before, Change: after - before})
 		}
-		add(&a.Causes, a.AsIs.parts[part], a.Changed.parts[part])
-		add(&a.CPUCauses, a.AsIs.cpuParts[part], a.Changed.cpuParts[part])
+	}
+	for part, what := range words {
+		add(&a.Causes, what, a.AsIs.parts[part], a.Changed.parts[part])
+		add(&a.CPUCauses, what, a.AsIs.cpuParts[part], a.Changed.cpuParts[part])
 	}
 }
