@@ -160,7 +160,7 @@ func (r *reflector) call(
 	message, status, ok := r.link.call(x, &scenario.Call{
 		GRPC: "grpc.reflection." + r.version + ".ServerReflection/ServerReflectionInfo"}, body)
 	switch {
-	case !ok && x.answer.Status != 0:
+	case !ok && x.answer.Status != 0 && !isOfGRPC(&x.answer):
 		return nil, fmt.Errorf("what answers there is no gRPC server (%s): is the address right?", x.why)
 	case !ok:
 		return nil, fmt.Errorf("ask the server what it offers (gRPC reflection): %s", x.why)

@@ -49,6 +49,9 @@ func (l *grpcLink) exchange(x *exchange) {
 	}
 	message, status, ok := l.call(x, &call, body)
 	if !ok {
+		if isOfGRPC(&x.answer) { // 200 of HTTP, which would be taken for a status of gRPC
+			x.answer.Status = 0
+		}
 		return
 	}
 	x.answer.Status, x.answer.Body = int(status.code), nil
@@ -124,8 +127,8 @@ func (s callStatus) Error() string { return fmt.Sprintf("%s: %s", s.code, s.mess
 // readCall returns the message and the status of an answer to a call. For any other answer it returns the
 // outcome and the reason.
 func readCall(a *oracle.Answer) (message []byte, status callStatus, outcome record.Outcome, why string) {
-	kind, _ := a.HeaderValue("content-type")
-	if a.Status != http.StatusOK || !bytes.HasPrefix(kind, []byte("application/grpc")) {
+	if !isOfGRPC(a) {
+		kind, _ := a.HeaderValue("content-type")
 		return nil, status, outcomeOfPage(a.Status),
 			fmt.Sprintf("it answers with the HTTP status %d and the type %q, not with gRPC", a.Status, kind)
 	}
@@ -149,6 +152,12 @@ func readCall(a *oracle.Answer) (message []byte, status callStatus, outcome reco
 		return nil, status, record.Malformed, "its body is not one message that is not compressed"
 	}
 	return a.Body[prefix:], status, record.OK, ""
+}
+
+// isOfGRPC reports whether the header of an answer begins an answer to a call.
+func isOfGRPC(a *oracle.Answer) bool {
+	kind, _ := a.HeaderValue("content-type")
+	return a.Status == http.StatusOK && bytes.HasPrefix(kind, []byte("application/grpc"))
 }
 
 // outcomeOfPage returns the outcome for an answer that is not gRPC, such as that of a proxy, by its HTTP

@@ -67,7 +67,7 @@ func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
 	switch {
 	case !answered:
 		r.Status, r.Message = "", s.Outcome.String()
-	case m.grpc:
+	case m.grpc && s.Status < 100: // from 100 on it is of HTTP: the answer was none of gRPC
 		r.Status, r.Message = strconv.Itoa(int(s.Status)), codes.Code(s.Status).String()
 	default:
 		r.Status, r.Message = strconv.Itoa(int(s.Status)), http.StatusText(int(s.Status))

@@ -28,6 +28,15 @@ func TestURLsOfRowsHaveNoPasswords(t *testing.T) {
 	}
 }
 
+// TestRowsOfPagesNameTheStatusOfHTTP, if a proxy answers a call.
+func TestRowsOfPagesNameTheStatusOfHTTP(t *testing.T) {
+	m := rowMaker{operations: []string{"op"}, urls: []string{"grpc://shop.test/a.B/C"}, grpc: true}
+	r := m.row(time.Time{}, 0, &record.Sample{Outcome: record.Rejected, Status: 503})
+	if r.Status != "503" || r.Message != "Service Unavailable" {
+		t.Errorf("status %q, message %q", r.Status, r.Message)
+	}
+}
+
 // TestRowsOfGRPCNameTheStatus: the status is that of gRPC, not that of HTTP.
 func TestRowsOfGRPCNameTheStatus(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
