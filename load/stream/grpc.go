@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"net/http"
@@ -54,8 +55,12 @@ func (l *grpcLink) exchange(x *exchange) {
 		}
 		return
 	}
+	header, needed := x.session.Needs()
+	if header {
+		x.answer.Header = withPadding(x.answer.Header)
+	}
 	x.answer.Status, x.answer.Body = int(status.code), nil
-	if _, needed := x.session.Needs(); needed > 0 && status.code == codes.OK {
+	if needed > 0 && status.code == codes.OK {
 		if x.answer.Body, err = method.decode(message); err != nil {
 			x.fail(record.Malformed, err.Error())
 		}
@@ -113,6 +118,22 @@ func callHeader(step []scenario.Field, limit time.Duration) ([]scenario.Field, e
 		header = append(header, field)
 	}
 	return header, nil
+}
+
+// withPadding returns the header of an answer with padding in the base64 of names that end in -bin, which
+// servers leave out.
+func withPadding(header []byte) []byte {
+	out := make([]byte, 0, len(header))
+	for line := range bytes.Lines(header) {
+		name, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\r\n")), []byte(": "))
+		if bytes.HasSuffix(name, []byte(scenario.BinarySuffix)) {
+			if data, err := scenario.DecodeBinary(string(value)); err == nil {
+				value = base64.StdEncoding.AppendEncode(nil, data)
+			}
+		}
+		out = append(append(append(append(out, name...), ": "...), value...), "\r\n"...)
+	}
+	return out
 }
 
 // callStatus is the status with which a server ends a call.

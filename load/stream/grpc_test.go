@@ -173,7 +173,7 @@ func TestMetadataThatEndsInBinHoldsBytes(t *testing.T) {
 		if got := strings.Join(md["trace-bin"], ","); got != "\x00\x01\x02\x03" {
 			return nil, status.Errorf(codes.InvalidArgument, "%q", got)
 		}
-		if err := grpc.SetHeader(ctx, metadata.Pairs("back-bin", "\r\n\xff")); err != nil {
+		if err := grpc.SetHeader(ctx, metadata.Pairs("back-bin", "\r\n\xff", "short-bin", "\r\n")); err != nil {
 			return nil, err
 		}
 		return next(ctx, request)
@@ -181,7 +181,7 @@ func TestMetadataThatEndsInBinHoldsBytes(t *testing.T) {
 	for _, text := range []string{"AAECAw==", "AAECAw"} {
 		r := newCall(t, "http://shop.test", serveGRPC(t, nil, echo, describes))
 		r.step().Headers = map[string]string{"Trace-Bin": text}
-		r.step().Expect = scenario.Expect{Header: map[string]string{"back-bin": "DQr/"}}
+		r.step().Expect = scenario.Expect{Header: map[string]string{"back-bin": "DQr/", "short-bin": "DQo="}}
 		results, _ := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 20})
 	}
