@@ -65,8 +65,8 @@ type usages []struct {
 	scenes    []string
 }
 
-// in returns the arguments of a scene, in which only the marks of one run are left; nil: the tool cannot play
-// the scene. The first usage counts.
+// in returns the arguments of the first usage for a scene, with the marks of one run (see replace); nil: the
+// tool cannot play the scene.
 func (all usages) in(scene, seconds string) []string {
 	rate := map[string]int{sceneOpen: rateOfOpen, scenePrecision: rateOfPrecision, sceneStall: rateOfStall,
 		sceneMemory: rateOfOpen}[scene]

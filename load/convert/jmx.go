@@ -14,7 +14,7 @@ type testPlan struct {
 	counts    map[string]int    // requests by server, counted in the first reading
 	target    string            // scheme and host of most requests; "" if the plan names none
 	constants map[string]string // user-defined variables as written
-	resolved  map[string]string // their values, see expandMarked
+	resolved  map[string]string // their values, by expandMarked
 	group     *threads          // the thread group that is being converted
 	redirects []string          // samplers that follow redirects
 	cookieJar bool              // some sampler has a cookie manager

@@ -68,7 +68,7 @@ func inAnswer(e *element, property string) bool {
 // wanted is a text that an answer must have.
 type wanted struct {
 	template string // with references to values
-	text     string // the same as it is, if it is fixed
+	text     string // the same without escapes, if it is fixed
 	fixed    bool   // it has no references
 }
 

@@ -19,7 +19,7 @@ const (
 	maxText      = 1 << 20 // size of one text with its variables, or of one body, in bytes
 )
 
-// unset begins a text that is the default of a property which only JMeter's command line would set.
+// unset is a mark before the default of a property that only JMeter's command line would set.
 const unset = "\ue002"
 
 // resolve converts a text with ${variables} and ${__functions()} to a text of a scenario.
@@ -59,13 +59,13 @@ func (p *testPlan) span(e *element, property string, unit time.Duration) scenari
 	return scenario.Duration(time.Duration(units * float64(unit)).Round(time.Microsecond))
 }
 
-// expand replaces the variables and functions in a text, which is itself the value of depth nested variables,
-// by their values or by references (see draft.reference).
+// expand replaces the variables and functions in a text by their values or by references (see
+// draft.reference). depth is the number of variables in whose values the text stands.
 func (p *testPlan) expand(e *element, text string, depth int) string {
 	return strings.ReplaceAll(p.expandMarked(e, text, depth), unset, "")
 }
 
-// expandMarked is expand, but it leaves the marks unset.
+// expandMarked is expand, but it keeps the marks of defaults (see unset).
 func (p *testPlan) expandMarked(e *element, text string, depth int) string {
 	var b strings.Builder
 	for {
@@ -102,7 +102,7 @@ func cutReference(text string) (before, reference, after string, found bool) {
 	return text, "", "", false
 }
 
-// variable resolves the text between ${ and }.
+// variable returns what stands for the text between ${ and }: see expandMarked.
 func (p *testPlan) variable(e *element, name string, depth int) string {
 	if depth >= maxExpansion {
 		p.note(e.where(), "${"+name+"}", "variables refer to each other more than ten deep; sent as this text")

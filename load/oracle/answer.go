@@ -40,8 +40,8 @@ func (a *Answer) Reset() {
 	*a = Answer{Header: a.Header[:0], Body: a.Body[:0], Encoding: a.Encoding[:0]}
 }
 
-// Keep adds a part of the body of an HTTP answer, of which it keeps at most so many bytes; for statuses from
-// 400 on it keeps the beginning in any case.
+// Keep adds a part of the body of an HTTP answer. It keeps at most so many bytes of the whole body; for
+// statuses from 400 on it keeps the beginning in any case.
 func (a *Answer) Keep(part []byte, most int) {
 	if a.Status >= 400 {
 		most = max(most, maxErrorBody)

@@ -41,9 +41,10 @@ func valueCheck(path Path, text string) jsonCheck {
 	return check
 }
 
-// JudgeValue judges an answer by the value at a path of its body, which must be JSON, as New does.
+// JudgeValue judges an answer by the value at a path of its body, which must be JSON. It compares as an
+// Oracle does.
 func JudgeValue(a *Answer, path Path, text []byte, explain bool) (record.Outcome, string) {
-	// The usual case allocates nothing.
+	// Equal texts are the usual case, which allocates nothing.
 	got, found := path.Find(a.Body)
 	if found && (got.Raw == string(text) || got.Type == gjson.String && got.Str == string(text)) {
 		return record.OK, ""

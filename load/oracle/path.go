@@ -21,8 +21,8 @@ type Path struct {
 }
 
 // pathStep is the key of an object. A key that is a number is also the index of an array. Both are paths of
-// gjson, whose special characters are escaped: as a whole, a path of gjson could not be, since it may meet an
-// array where an object is expected.
+// gjson, the key with escaped special characters. Each step is followed by itself, because gjson understands
+// these escapes in objects only, and a longer path may lead to an array.
 type pathStep struct {
 	key   string
 	index string // "": no index

@@ -37,8 +37,7 @@ func newTextCheck(header, text string) (textCheck, error) {
 
 // JudgeText judges an answer by a text that must occur in the header of a name; "": in the body.
 func JudgeText(a *Answer, header string, text []byte, explain bool) (record.Outcome, string) {
-	// The usual case allocates nothing.
-	if (&textCheck{header: header, text: text}).match(a) {
+	if (&textCheck{header: header, text: text}).match(a) { // the usual case, which allocates nothing
 		return record.OK, ""
 	}
 	return (&textCheck{header: header, text: text}).judge(a, explain)

@@ -13,7 +13,7 @@ type LineWriter struct {
 	out  *bufio.Writer
 	enc  *json.Encoder
 	what string        // what it writes, for errors
-	of   func(Row) any // returns what is written of a row
+	of   func(Row) any // returns the JSON object of a row
 }
 
 // NewLineWriter returns a writer of a list of operations to w.

@@ -32,7 +32,7 @@ type exchange struct {
 	session *scenario.Session
 	clock   func() time.Duration // since the beginning of the load
 	limit   time.Duration        // time limit of the step, without connecting
-	permits func() bool          // reports whether the step may be sent again, and counts it for the limit
+	permits func() bool          // reports whether the step may be sent again; that counts for the rate
 	h2      *http2.Exchange      // for an exchange over HTTP/2
 
 	// The fields below are filled in by the link. Times are since the beginning of the load.

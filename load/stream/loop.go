@@ -22,8 +22,8 @@ type loop struct {
 	abandoned   atomic.Bool  // operations in flight are aborted
 	interrupted atomic.Bool  // the caller's context ended
 	ended       atomic.Int64 // flows that have ended or think
-	explained   atomic.Bool  // who sets it, sets example
-	example     string       // the first complaint about an answer
+	explained   atomic.Bool  // there is an example: the worker that sets this sets example, too
+	example     string       // the first complaint about an answer; read after all workers have ended
 
 	mu           sync.Mutex    // guards the fields below
 	next         time.Duration // when the next flow of an open loop is due

@@ -101,7 +101,7 @@ func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 		return fromProtoSet(p.config.ProtoSet, p.config.Methods)
 	}
 	l := &grpcLink{http2Link: p.http2Link(max(patience, p.config.Timeout))}
-	l.base = ctx // it ends before the load begins
+	l.base = ctx // this link is closed before the load begins
 	if err := l.connect(ctx); err != nil {
 		return nil, &engine.UnreachableError{Target: p.dialer.address, Cause: err}
 	}

@@ -88,8 +88,8 @@ func (h *handshakeError) Error() string { return "TLS handshake: " + h.error.Err
 // Unwrap returns the handshake's own error.
 func (h *handshakeError) Unwrap() error { return h.error }
 
-// wire is a connection that counts bytes and records how it ended, because the libraries above it report
-// that as text only.
+// wire is a connection that counts bytes and records how it ended, because TLS reports that
+// as text only.
 type wire struct {
 	net.Conn
 	dialer   *dialer
