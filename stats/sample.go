@@ -94,7 +94,7 @@ func Difference(a, b []float64, confidence float64) (Estimate, error) {
 
 // Product returns the product of two independent, positive estimates. On the log scale, the distance from its
 // value to an end of its interval is the root of the sum of squares of these distances of the two (MOVER; Zou
-// and Donner 2008). It has the smaller N.
+// and Donner 2008). Its N is the smaller one of the two.
 func Product(a, b Estimate) (Estimate, error) {
 	all, err := logs("product", []float64{a.Value, a.Low, a.High, b.Value, b.Low, b.High})
 	if err != nil {

@@ -79,9 +79,9 @@ func (l law) peak() float64 {
 // over the blocks. The intervals are percentiles over fits of blocks drawn with replacement (Efron and
 // Tibshirani 1993), widened for few blocks (expanded percentiles, Hesterberg 2015).
 //
-// It refuses fewer than six levels or five blocks, a throughput of 0, a coefficient that is
-// below zero beyond chance, and lack of fit: a mean that is off the law by more than the tolerance, a share,
-// if the F test against the noise of the table of blocks and levels rejects the law, too.
+// It refuses fewer than six levels or five blocks, a throughput of 0, a coefficient that is below zero beyond
+// chance, and lack of fit: a mean that is off the law by more than the tolerance, a share, if the F test
+// against the noise of the table of blocks and levels rejects the law, too.
 func FitScalability(
 	levels []float64, values [][]float64, tolerance, confidence float64,
 ) (Scalability, error) {

@@ -136,8 +136,9 @@ const tiny = 1e-9
 type fit struct {
 	// effects are those of the variants: only differences of variants that blocks connect have a meaning.
 	effects *mat.VecDense
-	// values and vectors are the eigenvalues and eigenvectors of the information about the variants. As many
-	// values are above tiny as variants can be compared with another one.
+	// values and vectors are the eigenvalues and eigenvectors of the information about the variants. The number
+	// of values above tiny is that of the measured variants, less one for each part of the table that shares no
+	// block with the others.
 	values  []float64
 	vectors mat.Dense
 }

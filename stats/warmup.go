@@ -69,8 +69,8 @@ func coarser(load []lab.Slice) []lab.Slice {
 	return load
 }
 
-// middle returns the geometric mean of two times, or the only one of them. That of two medians and that of
-// their 99th percentiles are as far apart as these are on average.
+// middle returns the geometric mean of two times, or the only one of them. So the distance from the median of
+// a merged slice to its 99th percentile is the mean of both slices' distances, on the log scale.
 func middle(a, b *float64) *float64 {
 	switch {
 	case a == nil:

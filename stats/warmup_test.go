@@ -182,8 +182,8 @@ func TestMergedSlicesKeepTheOnlyMedian(t *testing.T) {
 	}
 }
 
-// TestMergedSlicesKeepTheDeviationOfBoth: in every other slice the 99th percentile is four times the median.
-// The logarithms are twice as far apart on average: the deviation of a merged slice is that of a factor of 2.
+// TestMergedSlicesKeepTheDeviationOfBoth: the 99th percentile is four times the median in one slice, and
+// equal to it in the next. On the log scale the mean of these factors, 4 and 1, is 2.
 func TestMergedSlicesKeepTheDeviationOfBoth(t *testing.T) {
 	each, tail := 0.01, 0.04
 	var load []lab.Slice

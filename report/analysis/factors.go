@@ -120,7 +120,8 @@ func effectLabel(d lab.Factorial, group lab.FactorialGroup) string {
 }
 
 // explainFactors sets sentence and headline for a factorial design, and returns their subject: all effects at
-// the first point. The sentence names the decided effects of single factors, the largest first.
+// the first point, and those on the capacity at any point. The sentence names the decided effects of single
+// factors, the largest first.
 func (e *experiment) explainFactors(a lab.Analysis, c *lab.Conclusion) subject {
 	base := e.study.Baseline
 	s := subject{baseline: base, point: a.FactorEffects[0].Point.Name}

@@ -232,7 +232,7 @@ func (e *experiment) noteIdle() {
 }
 
 // idleOf returns the number of processors that a trial's system used before its load, and under load. Both
-// are 0 if some role was not metered.
+// are 0 if some role of the system was not metered.
 func idleOf(trial lab.Trial) (idle, used float64) {
 	system := trial.Metered.Used()
 	if system.Lacks("cpu_seconds") {

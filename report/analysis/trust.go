@@ -229,7 +229,7 @@ func (e *experiment) testTwins() (tests []lab.Bias) {
 	}
 	for i, adjusted := range stats.Holm(p) {
 		tests[i].PHolm, tests[i].Family = adjusted, len(p)
-		if test := tests[i]; test.Ratio == e.noise[test.Metric] {
+		if test := tests[i]; test.Ratio == e.noise[test.Metric] { // it is the same one: its bounds are pointers
 			e.twinTests[test.Metric] = test
 		}
 	}
