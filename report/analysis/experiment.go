@@ -103,14 +103,16 @@ func newExperiment(in Input) *experiment {
 	if !(e.design.Scale > 0) || !figure.Finite(e.design.Scale) {
 		e.design.Scale = 1
 	}
-	e.leaveOutExtremes()
-	e.broke = slices.DeleteFunc(slices.Clone(e.in.Trials), func(t lab.Trial) bool {
+	e.broke = slices.DeleteFunc(slices.Clone(in.Trials), func(t lab.Trial) bool {
 		return t.Audit.Verdict != lab.AuditInvalid
 	})
-	e.separateProfiled()
-	for _, trial := range e.in.Trials {
-		e.played[blockSetting{trial.Block, setting{trial.Variant, trial.Point.Name}}] = true
+	for _, trial := range in.Trials {
+		if !trial.Profiled {
+			e.played[blockSetting{trial.Block, setting{trial.Variant, trial.Point.Name}}] = true
+		}
 	}
+	e.leaveOutExtremes()
+	e.separateProfiled()
 	e.trials = slices.Clone(e.in.Trials)
 	for _, trials := range [][]lab.Trial{e.trials, e.profiled, e.broke} {
 		slices.SortStableFunc(trials, func(a, b lab.Trial) int {
@@ -167,7 +169,8 @@ func (e *experiment) addTrial(trial lab.Trial) {
 }
 
 // leaveOutExtremes leaves out the trials that hold an extreme number, with a note for each. So all numbers
-// that are computed from trials are finite, unless something is divided by 0.
+// that are computed from trials are finite, unless something is divided by 0. Such a trial was played, and
+// strikes its variant out if it broke an invariant: it stays in e.broke, without extreme figures.
 func (e *experiment) leaveOutExtremes() {
 	e.in.Trials = slices.DeleteFunc(slices.Clone(e.in.Trials), func(t lab.Trial) bool {
 		number, found := extremeIn(reflect.ValueOf(t))
@@ -177,6 +180,11 @@ func (e *experiment) leaveOutExtremes() {
 		}
 		return found
 	})
+	for i, t := range e.broke {
+		if _, found := extremeIn(reflect.ValueOf(t.Audit.Figures)); found {
+			e.broke[i].Audit.Figures = nil
+		}
+	}
 }
 
 // extremeIn returns a number in the exported fields of a value that is not finite, or so large or so small

@@ -167,6 +167,22 @@ func TestTrialsWithExtremeNumbersAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestABrokenRuleCountsBesideAnExtremeNumber: the trial is left out, but it was played, and its variant is
+// struck out.
+func TestABrokenRuleCountsBesideAnExtremeNumber(t *testing.T) {
+	point := at("p", lab.FactorRate, 10)
+	in := underLoad(point)
+	in.Plan.Study.Design.Until = lab.UntilDecided
+	in.Plan.Trials = []lab.PlannedTrial{{Number: 1, Block: 1, Variant: "two", Point: "p"}}
+	audit := &in.trial("two", point, 1, map[string]float64{"cpu_per_operation": 0.004}).Audit
+	audit.Verdict, audit.Figures[lab.FigureOffered] = lab.AuditInvalid, 1e300
+	a := Analyse(in)
+	encode(t, a)
+	if !a.StruckOut("two") || a.Trials.Spared != 0 {
+		t.Errorf("struck out: %t, %d trials spared; want true and 0", a.StruckOut("two"), a.Trials.Spared)
+	}
+}
+
 // checkTop checks that the document has lists and objects, not null, at its top.
 func checkTop(t *testing.T, data []byte) {
 	t.Helper()
