@@ -183,7 +183,7 @@ func TestABrokenRuleCountsBesideAnExtremeNumber(t *testing.T) {
 	}
 }
 
-// checkTop checks that the document has lists and objects, not null, at its top.
+// checkTop checks that the document has lists and objects, not null, at its top and in its answer and trials.
 func checkTop(t *testing.T, data []byte) {
 	t.Helper()
 	var top map[string]json.RawMessage
@@ -193,6 +193,11 @@ func checkTop(t *testing.T, data []byte) {
 		"environment"} {
 		if text := string(top[name]); text == "null" || text == "" {
 			t.Errorf("%s is %q", name, text)
+		}
+	}
+	for _, name := range []string{"findings", "withheld", "sure", "not_tested", "invalid"} {
+		if strings.Contains(string(data), `"`+name+`": null`) {
+			t.Errorf("%s is null", name)
 		}
 	}
 }
