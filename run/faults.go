@@ -11,7 +11,7 @@ import (
 )
 
 // PlanError is the error of a plan that no host could play, such as one with a fault that its deployer cannot
-// do. What only this host lacks for a plan, Lacks returns.
+// do. Conductor.Lacks returns what only this host lacks for a plan.
 type PlanError struct{ cause error }
 
 // Error implements error.

@@ -34,14 +34,14 @@ build() {
     cp "$source/package-lock.json" "$target/"
   install "$target" --omit=dev
   rm -rf "$target/app"
-  (cd "$source" && npm run --silent build -- --outDir "$OLDPWD/$target/app") || exit 1 # not the 2 of tsc
+  (cd "$source" && npm run --silent build -- --outDir "$OLDPWD/$target/app") || exit 1 # tsc fails with 2
   cp "$source/../api/airlinepb/airline.proto" "$target/app/remote/"
   cp "$source/run" "$target/run"
 }
 
 # check checks the format, the lint rules and the types, and runs the unit tests.
 check() {
-  (cd "$source" && npm run --silent lint && npm test --silent) || exit 1 # nor that of a linter
+  (cd "$source" && npm run --silent lint && npm test --silent) || exit 1 # linters may fail with 2
 }
 
 for program in node npm; do

@@ -22,7 +22,7 @@ export SOURCE_DATE_EPOCH GOOS=linux CGO_ENABLED=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# build ARCH FOLDER builds the programs. make ends with 2 if that fails.
+# build ARCH FOLDER builds the programs. make fails with 2, which here stands for bad arguments.
 build() { GOARCH=$1 make --no-print-directory build BIN="$2" VERSION="$version" STRIP="-s -w" || exit 1; }
 
 # describe ARCH FOLDER writes manual pages and completions, which a cleave built for this machine generates.

@@ -262,8 +262,8 @@ func (f *File) variantNames() []string {
 	return NamesOf(f.Study.Variants, func(v lab.Variant) string { return v.Name })
 }
 
-// claimable lists the variants that claims, steps and noise_floor may name: those that can be built here and
-// the absent ones.
+// claimable lists the variants that claims, steps, noise_floor and the quick profile may name: those that can
+// be built here and the absent ones.
 func (f *File) claimable() []string {
 	absent := NamesOf(f.Study.Absent, func(v lab.AbsentVariant) string { return v.Name })
 	return append(f.variantNames(), absent...)
