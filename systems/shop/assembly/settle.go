@@ -196,8 +196,8 @@ func Waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
 // SettledPath is a path of the units that take orders, for measurements. The answer, 204, comes as soon as
 // every order is final and no saga and no message is under way, as far as the unit can see, those for read
 // models included. The header Server-Timing has the time until all orders were final, in milliseconds. If a
-// look fails, as over a connection from before a restart, the answer is 503, and the generator asks again. The
-// path is not part of the shop's public interface.
+// look fails, as over a connection from before a restart, the answer is 503, and the generator asks again.
+// The path is not part of the shop's public interface.
 const SettledPath = "/settled"
 
 // BetweenPath is SettledPath for use between orders: fewer looks must find nothing.

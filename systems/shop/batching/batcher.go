@@ -4,8 +4,8 @@
 //
 // Steps form batches in their component, in one transaction of its database: one
 // commit, and a few statements, for all of them. If the caller has opened the
-// transaction itself, the step is taken in it, alone. Look-ups form batches in the unit that takes the orders:
-// each order gets what was read after it asked.
+// transaction itself, the step is taken in it, alone. Look-ups form batches in the unit that takes the
+// orders: each order gets what was read after it asked.
 //
 // Each call of a batch has its own outcome. If a batch fails as a whole, nothing of it
 // stays, and its calls are carried out one by one, so that one bad call does not make
