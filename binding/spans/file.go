@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"go.opentelemetry.io/otel/trace"
@@ -28,8 +26,31 @@ type Record struct {
 	Name       string
 	Kind       lab.SegmentKind // of the time outside of its children
 	Start, End int64           // nanoseconds since 1970, of the host's clock
-	// Notes are its other attributes.
-	Notes map[string]string
+	Notes      []Note          // its other attributes
+}
+
+// Note is an attribute of a span.
+type Note struct{ Key, Value string }
+
+// Note returns the value of an attribute; empty if the span has none of this key.
+func (r Record) Note(key string) string {
+	for _, n := range r.Notes {
+		if n.Key == key {
+			return n.Value
+		}
+	}
+	return ""
+}
+
+// setNote sets an attribute. A list takes less memory than a map, and spans have one or two.
+func (r *Record) setNote(key, value string) {
+	for i := range r.Notes {
+		if r.Notes[i].Key == key {
+			r.Notes[i].Value = value
+			return
+		}
+	}
+	r.Notes = append(r.Notes, Note{key, value})
 }
 
 // The files are lines of OTLP in its JSON form (OpenTelemetry protocol 1.x, File
@@ -139,8 +160,8 @@ func line(unit string, part []Record) otlpLine {
 			Start: strconv.FormatInt(r.Start, 10), End: strconv.FormatInt(r.End, 10),
 			Attributes: []otlpAttribute{{lab.SegmentAttribute, otlpValue{string(r.Kind)}}},
 		}
-		for _, key := range slices.Sorted(maps.Keys(r.Notes)) {
-			spans[i].Attributes = append(spans[i].Attributes, otlpAttribute{key, otlpValue{r.Notes[key]}})
+		for _, n := range r.Notes {
+			spans[i].Attributes = append(spans[i].Attributes, otlpAttribute{n.Key, otlpValue{n.Value}})
 		}
 		if r.Parent.IsValid() {
 			spans[i].Parent = r.Parent.String()
@@ -241,10 +262,7 @@ func (s otlpSpan) record(unit string) (Record, error) {
 			r.Kind = lab.SegmentKind(a.Value.String)
 			continue
 		}
-		if r.Notes == nil {
-			r.Notes = map[string]string{}
-		}
-		r.Notes[a.Key] = a.Value.String
+		r.setNote(a.Key, a.Value.String)
 	}
 	return r, errors.Join(errs[:]...)
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxKept is the number of spans that a process keeps in its life: about 15 MB, and some 340 bytes more for
-	// each span with notes. Spans count even after Write. Further spans are dropped and counted.
+	// maxKept is the number of spans that a process keeps in its life, about 20 MB. Spans count even
+	// after Write. Further spans are dropped and counted.
 	maxKept = 1 << 17
 	// perPiece is the number of spans that are allocated together, and written as one line.
 	perPiece = 512

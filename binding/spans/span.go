@@ -59,10 +59,7 @@ func (s *span) SetAttributes(attributes ...attribute.KeyValue) {
 			s.kept.Kind = lab.SegmentKind(a.Value.AsString())
 			continue
 		}
-		if s.kept.Notes == nil {
-			s.kept.Notes = map[string]string{}
-		}
-		s.kept.Notes[string(a.Key)] = a.Value.String()
+		s.kept.setNote(string(a.Key), a.Value.String())
 	}
 }
 

@@ -84,7 +84,7 @@ func TestACallIsOneTrace(t *testing.T) {
 	if serve.Start != received.UnixNano() || got["over"].Start != received.UnixNano() {
 		t.Errorf("began at %d and %d, want %d", serve.Start, got["over"].Start, received.UnixNano())
 	}
-	if root.Notes["made"] != "/orders/7" || len(got) != 4 {
+	if root.Note("made") != "/orders/7" || len(got) != 4 {
 		t.Errorf("%d spans, notes %v", len(got), root.Notes)
 	}
 }

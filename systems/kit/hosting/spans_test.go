@@ -78,7 +78,7 @@ func TestSpansNameTheCalledComponent(t *testing.T) {
 	testset.Must(t, err)
 	roles := map[trace.SpanKind]int{}
 	for _, r := range all {
-		if r.Notes[lab.ComponentAttribute] == "oven" && r.Name == "Health/Check" {
+		if r.Note(lab.ComponentAttribute) == "oven" && r.Name == "Health/Check" {
 			roles[r.Role]++
 		}
 	}

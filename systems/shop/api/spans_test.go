@@ -40,7 +40,7 @@ func TestTracedRequests(t *testing.T) {
 	}
 	root := byName["POST /orders"]
 	if root.Kind != lab.SegmentBusiness || root.Parent.IsValid() ||
-		root.Notes[front.LocationNote] != "/orders/o-1" {
+		root.Note(front.LocationNote) != "/orders/o-1" {
 		t.Errorf("the order: %+v", root)
 	}
 	for _, part := range []string{"decode", "encode"} {
@@ -49,7 +49,7 @@ func TestTracedRequests(t *testing.T) {
 		}
 	}
 	if other, ok := byName[http.MethodGet]; !ok || len(other.Notes) != 1 || len(all) != 4 ||
-		other.Notes[lab.ComponentAttribute] != component {
+		other.Note(lab.ComponentAttribute) != component {
 		t.Errorf("another request: %+v of %d", other, len(all))
 	}
 }

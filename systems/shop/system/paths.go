@@ -73,7 +73,7 @@ func byOrder(records []spans.Record) map[string]criticalpath.Trace {
 		if !whole {
 			continue
 		}
-		if made := t.First().Notes[front.LocationNote]; made != "" {
+		if made := t.First().Note(front.LocationNote); made != "" {
 			orders[path.Base(made)] = t
 		}
 	}

@@ -118,7 +118,7 @@ func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string, c
 	}
 	roots := 0
 	for _, r := range all {
-		if component := r.Notes[lab.ComponentAttribute]; component != "" {
+		if component := r.Note(lab.ComponentAttribute); component != "" {
 			calls = append(calls, component+" "+r.Name)
 		}
 		switch {
