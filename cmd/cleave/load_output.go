@@ -63,10 +63,7 @@ func (o *loadOutputs) open(agents bool) (trial.Hooks, error) {
 		}
 	}
 	err = errors.Join(
-		o.beginList("jtl", o.jtl, func(w io.Writer) rowWriter {
-			list, _ := record.NewJTLWriter(w, agents) // the header fits into its buffer
-			return list
-		}),
+		o.beginList("jtl", o.jtl, func(w io.Writer) rowWriter { return record.NewJTLWriter(w, agents) }),
 		o.beginList("lines", o.lines, func(w io.Writer) rowWriter { return record.NewLineWriter(w) }),
 	)
 	if len(o.lists) > 0 {

@@ -126,7 +126,7 @@ func TestAHealedCutWaitsForRoutesOnce(t *testing.T) {
 	d.Add(boxed)
 	state := api.Pod{}
 	state.Metadata.Name, state.Status.Conditions = "boxed", []api.PodCondition{{Type: "Ready", Status: "True"}}
-	d.pods.update(state, false)
+	d.pods.store(state, false)
 	fault := lab.Fault{Target: "boxed", Kind: lab.FaultCut}
 	_, err := d.Harm(deploytest.Within(t), fault)
 	testset.Must(t, err)

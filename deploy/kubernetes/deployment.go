@@ -190,7 +190,7 @@ func (d *deployment) watch() {
 		}
 		if err == nil {
 			d.pods.reset(pods)
-			err = d.cluster.API.Watch(d.Watching, d.cluster.namespace, labelTrial+"="+d.trial, version, d.pods.update)
+			err = d.cluster.API.Watch(d.Watching, d.cluster.namespace, labelTrial+"="+d.trial, version, d.pods.store)
 			answered = time.Now()
 		}
 		if err != nil {

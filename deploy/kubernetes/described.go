@@ -156,7 +156,7 @@ func (p *pod) awaitDeclared(ctx context.Context) error {
 		return fmt.Errorf("%v has no health check, and others wait until it is healthy: give it one (healthcheck)",
 			p)
 	}
-	_, err := p.deployment.pods.await(ctx, p.name, func(state api.Pod, gone bool) (bool, error) {
+	_, err := p.deployment.pods.awaitPod(ctx, p.name, func(state api.Pod, gone bool) (bool, error) {
 		if gone || ended(state) != nil {
 			return false, errors.New("it ended before")
 		}

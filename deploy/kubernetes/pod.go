@@ -137,7 +137,7 @@ func (p *pod) run(ctx context.Context) error {
 		}
 		return d.cluster.advised(err)
 	}
-	state, err := d.pods.await(ctx, p.name, started)
+	state, err := d.pods.awaitPod(ctx, p.name, started)
 	if err != nil {
 		return err
 	}
@@ -356,7 +356,7 @@ func (p *pod) await() {
 	// On a private cluster only faults cut off nodes, and the pods there go on running.
 	isUsers := d.deployer.images.IsRemote
 	isLost := func(pod api.Pod) bool { return isUsers && lost(pod) }
-	state, err := d.pods.await(p.life, p.name, func(pod api.Pod, gone bool) (bool, error) {
+	state, err := d.pods.awaitPod(p.life, p.name, func(pod api.Pod, gone bool) (bool, error) {
 		return gone || isLost(pod) || ended(pod) != nil, nil
 	})
 	if err != nil { // a fault or the deployment has ended this life
@@ -398,7 +398,7 @@ func (p *pod) End(ctx context.Context) error {
 
 // awaitGone waits until the pod is gone from the cluster.
 func (p *pod) awaitGone(ctx context.Context) error {
-	_, err := p.deployment.pods.await(ctx, p.name,
+	_, err := p.deployment.pods.awaitPod(ctx, p.name,
 		func(_ api.Pod, gone bool) (bool, error) { return gone, nil })
 	return err
 }

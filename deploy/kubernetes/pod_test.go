@@ -35,7 +35,7 @@ func TestTheLogComesAfterTheEnd(t *testing.T) {
 	state.Metadata.Name = "views"
 	state.Status.ContainerStatuses = []api.ContainerStatus{
 		{State: api.ContainerState{Terminated: &api.Terminated{ExitCode: 3}}}}
-	d.pods.update(state, false)
+	d.pods.store(state, false)
 	time.AfterFunc(200*time.Millisecond, func() {
 		_, _ = p.Log.Write([]byte("stillborn\n"))
 		close(p.followed)

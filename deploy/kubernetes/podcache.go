@@ -20,8 +20,8 @@ func newPodCache() *podCache {
 	return &podCache{pods: map[string]api.Pod{}, gone: map[string]bool{}, first: map[string]time.Time{}}
 }
 
-// update stores the state of a pod.
-func (c *podCache) update(pod api.Pod, gone bool) {
+// store stores the state of a pod.
+func (c *podCache) store(pod api.Pod, gone bool) {
 	c.Update(func() { c.note(pod, gone) })
 }
 
@@ -66,8 +66,8 @@ func (c *podCache) awaitNew(
 	return pod, first, err
 }
 
-// await waits until enough returns true or an error for the state of a pod. It returns that state and error.
-func (c *podCache) await(
+// awaitPod waits until enough returns true or an error for the state of a pod. It returns that state and error.
+func (c *podCache) awaitPod(
 	ctx context.Context, name string, enough func(pod api.Pod, gone bool) (bool, error),
 ) (pod api.Pod, err error) {
 	err = c.Await(ctx, func() (bool, error) {

@@ -100,7 +100,7 @@ func (d *deployment) makeTunnelPod(ctx context.Context, image string) (state api
 	if err := c.API.Do(ctx, http.MethodPost, c.ours("pods"), made, nil); err != nil {
 		return state, c.advised(err)
 	}
-	if state, err = d.pods.await(ctx, name, started); err == nil {
+	if state, err = d.pods.awaitPod(ctx, name, started); err == nil {
 		err = whyEnded(state, false)
 	}
 	return state, err
@@ -195,7 +195,7 @@ func (t *spanTunnel) record(failure error) {
 
 // watch waits for the end of the pod and records it, unless the tunnel is ended before.
 func (t *spanTunnel) watch(pods *podCache) {
-	_, err := pods.await(t.open, t.pod, func(state api.Pod, gone bool) (bool, error) {
+	_, err := pods.awaitPod(t.open, t.pod, func(state api.Pod, gone bool) (bool, error) {
 		return false, whyEnded(state, gone)
 	})
 	t.record(fmt.Errorf("the pod to which units send their spans: %w", err))

@@ -82,16 +82,16 @@ func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
 	state := api.Pod{}
 	state.Metadata.Name = "pod"
 	for says, tell := range map[string]func(pods *podCache){
-		"somebody has removed its pod": func(pods *podCache) { pods.update(state, true) },
+		"somebody has removed its pod": func(pods *podCache) { pods.store(state, true) },
 		"its program ended: exit status 137 (OOMKilled)": func(pods *podCache) {
 			over := state
 			over.Status.ContainerStatuses = []api.ContainerStatus{{State: api.ContainerState{
 				Terminated: &api.Terminated{ExitCode: 137, Reason: "OOMKilled"}}}}
-			pods.update(over, false)
+			pods.store(over, false)
 		},
 	} {
 		tunnel, pods := workingTunnel(), newPodCache()
-		pods.update(state, false)
+		pods.store(state, false)
 		said, watched := tunnel.log.Expect(says), make(chan struct{})
 		go func() {
 			defer close(watched)
@@ -111,7 +111,7 @@ func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
 	}
 	tunnel, pods := workingTunnel(), newPodCache()
 	tunnel.end() // as the trial does, before it removes the pod
-	pods.update(state, true)
+	pods.store(state, true)
 	tunnel.watch(pods)
 	if err := tunnel.Close(); err != nil {
 		t.Errorf("a trial that has removed its pod ends with %v", err)

@@ -70,7 +70,7 @@ func (u *userPod) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
-		_, err := d.pods.await(ctx, p.name, func(pod api.Pod, gone bool) (bool, error) {
+		_, err := d.pods.awaitPod(ctx, p.name, func(pod api.Pod, gone bool) (bool, error) {
 			return false, whyEnded(pod, gone)
 		})
 		cancel(err)

@@ -43,12 +43,14 @@ type JTLWriter struct {
 	agents bool
 }
 
-// NewJTLWriter writes the header; agents adds the column Hostname.
-func NewJTLWriter(w io.Writer, agents bool) (*JTLWriter, error) {
+// NewJTLWriter returns a writer that has written the header; agents adds the column Hostname. Flush reports
+// its error.
+func NewJTLWriter(w io.Writer, agents bool) *JTLWriter {
 	j := &JTLWriter{out: csv.NewWriter(w), agents: agents}
-	return j, j.write("Hostname", "timeStamp", "elapsed", "label", "responseCode", "responseMessage",
+	_ = j.write("Hostname", "timeStamp", "elapsed", "label", "responseCode", "responseMessage",
 		"threadName", "dataType", "success", "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads",
 		"URL", "Latency", "IdleTime", "Connect")
+	return j
 }
 
 // hostColumn is the number of columns before Hostname.

@@ -50,9 +50,7 @@ func TestRowsTravelWithoutLoss(t *testing.T) {
 // TestListsNameTheAgent: in JMeter's own place, between Latency and IdleTime.
 func TestListsNameTheAgent(t *testing.T) {
 	var table, lines bytes.Buffer
-	jtl, err := NewJTLWriter(&table, true)
-	testset.Must(t, err)
-	writeRows(t, jtl, agentsRow())
+	writeRows(t, NewJTLWriter(&table, true), agentsRow())
 	writeRows(t, NewLineWriter(&lines), agentsRow())
 	got, err := csv.NewReader(&table).ReadAll()
 	if err != nil || len(got) != 2 {
