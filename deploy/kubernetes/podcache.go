@@ -66,7 +66,8 @@ func (c *podCache) awaitNew(
 	return pod, first, err
 }
 
-// awaitPod waits until enough returns true or an error for the state of a pod. It returns that state and error.
+// awaitPod waits until enough returns true or an error for the state of a pod. It returns that state and
+// error.
 func (c *podCache) awaitPod(
 	ctx context.Context, name string, enough func(pod api.Pod, gone bool) (bool, error),
 ) (pod api.Pod, err error) {
