@@ -33,7 +33,7 @@ func (t Table) Contrast(weights []float64, confidence float64) (Ratio, error) {
 	}
 	n := float64(len(values))
 	own := noise{squaredDistances(values) / squared, n - 1}
-	all := t.noise()
+	all := t.fit().residual
 	rest := noise{max(0, all.squares-own.squares), all.degrees - own.degrees}
 	from, width := OfPair, own
 	if rest.degrees >= 1 {

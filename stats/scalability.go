@@ -300,7 +300,7 @@ func checkLaw(l law, levels []float64, table [][]float64, tolerance float64) (wo
 		return worst, nil
 	}
 	blocks, size := float64(len(table)), float64(len(levels))
-	residual := Table(table).noise()
+	residual := Table(table).fit().residual
 	f := blocks * squares / (size - 3) / residual.variance()
 	if p := (distuv.F{D1: size - 3, D2: residual.degrees}).Survival(f); residual.squares == 0 || p < refusal {
 		return 0, fmt.Errorf("at %g the throughput is %.0f %% off the law, beyond chance", at, 100*worst)

@@ -75,10 +75,10 @@ func (t Table) Ratio(numerator, denominator int, confidence float64) (Ratio, err
 	if err != nil && !errors.As(err, &few) {
 		return Ratio{}, err
 	}
-	n, all, gaps := float64(len(up)), t.noise(), t.lacksOne(numerator, denominator)
-	difference, scale := own.LogMean, 2/n
+	n, whole, gaps := float64(len(up)), t.fit(), t.lacksOne(numerator, denominator)
+	all, difference, scale := whole.residual, own.LogMean, 2/n
 	if gaps {
-		difference, scale = t.leastSquares(numerator, denominator)
+		difference, scale = whole.difference(numerator, denominator)
 	}
 	if few != nil {
 		if !gaps || all.degrees < 1 || math.IsInf(scale, 1) {
@@ -112,10 +112,9 @@ func (t Table) lacksOne(a, b int) bool {
 	return slices.ContainsFunc(t, func(row []float64) bool { return math.IsNaN(row[a]) != math.IsNaN(row[b]) })
 }
 
-// leastSquares returns the difference of two columns by least squares, and its variance as a multiple of a
-// trial's: infinite if no chain of blocks connects the two.
-func (t Table) leastSquares(a, b int) (difference, scale float64) {
-	f := t.fit()
+// difference returns the difference of two columns, and its variance as a multiple of a trial's: infinite if
+// no chain of blocks connects the two.
+func (f fit) difference(a, b int) (difference, scale float64) {
 	for k, value := range f.values {
 		weight := f.vectors.At(a, k) - f.vectors.At(b, k)
 		switch {
@@ -134,17 +133,22 @@ const tiny = 1e-9
 // fit is the least squares of log value = block + variant (intra-block analysis of incomplete blocks; Scheffe
 // 1959, section 5.2).
 type fit struct {
-	// effects are those of the variants: only differences of variants that blocks connect have a meaning.
+	// effects holds the effects of the variants. Only differences between variants that blocks connect have
+	// a meaning.
 	effects *mat.VecDense
 	// values and vectors are the eigenvalues and eigenvectors of the information about the variants. The number
 	// of values above tiny is that of the measured variants, less one for each part of the table that shares no
 	// block with the others.
-	values  []float64
-	vectors mat.Dense
+	values   []float64
+	vectors  mat.Dense
+	residual noise // after the effects of blocks and variants
 }
 
-// fit returns the fit of a table that has a block.
+// fit returns the fit of a table. That of a table without blocks is empty.
 func (t Table) fit() fit {
+	if len(t) == 0 {
+		return fit{}
+	}
 	columns := len(t[0])
 	information, sums := mat.NewSymDense(columns, nil), mat.NewVecDense(columns, nil)
 	for _, row := range t {
@@ -172,7 +176,30 @@ func (t Table) fit() fit {
 			f.effects.AddScaledVec(f.effects, mat.Dot(axis, sums)/value, axis)
 		}
 	}
+	f.residual = f.noise(t)
 	return f
+}
+
+// noise returns the residual of a table after the effects of blocks and variants. A full table of b blocks
+// and v variants has (b-1)(v-1) degrees of freedom; one with gaps has its number of cells less the effects of
+// blocks and variants that it can estimate.
+func (f fit) noise(t Table) (n noise) {
+	for _, row := range t {
+		var left []float64
+		for j, value := range row {
+			if !math.IsNaN(value) {
+				left = append(left, value-f.effects.AtVec(j))
+			}
+		}
+		n.squares += squaredDistances(left)
+		n.degrees += float64(max(0, len(left)-1))
+	}
+	for _, value := range f.values {
+		if value > tiny {
+			n.degrees--
+		}
+	}
+	return n
 }
 
 // pair returns the values of two columns in the blocks that have both.
@@ -214,7 +241,7 @@ func (t Table) separateNoise(own Ratio, a, b int, confidence float64) Ratio {
 		ofA, ofB = append(ofA, row[a]-Mean(present)), append(ofB, row[b]-Mean(present))
 		inverse += 1 / float64(len(present))
 	}
-	base, n := others.noise(), float64(len(ofA))
+	base, n := others.fit().residual, float64(len(ofA))
 	if len(ofA) < own.N || base.degrees < 1 {
 		return own
 	}
@@ -227,30 +254,4 @@ func (t Table) separateNoise(own Ratio, a, b int, confidence float64) Ratio {
 	ofSum := (va+added)*(va+added) + (vb+added)*(vb+added) + 2*added*added + 4*added*added*(n-1)/base.degrees
 	degrees := max(n-1, (n-1)*(va+vb)*(va+vb)/ofSum)
 	return newRatio(own.LogMean, math.Sqrt((va+vb)/n), degrees, own.N, confidence, OfVariants)
-}
-
-// noise returns the residual of the table after the effects of blocks and variants. A full table of b blocks
-// and v variants has (b-1)(v-1) degrees of freedom; one with gaps has its number of cells less the effects of
-// blocks and variants that it can estimate.
-func (t Table) noise() (n noise) {
-	if len(t) == 0 {
-		return n
-	}
-	f := t.fit()
-	for _, row := range t {
-		var left []float64
-		for j, value := range row {
-			if !math.IsNaN(value) {
-				left = append(left, value-f.effects.AtVec(j))
-			}
-		}
-		n.squares += squaredDistances(left)
-		n.degrees += float64(max(0, len(left)-1))
-	}
-	for _, value := range f.values {
-		if value > tiny {
-			n.degrees--
-		}
-	}
-	return n
 }

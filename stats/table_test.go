@@ -58,7 +58,7 @@ func TestNoiseOfTablesWithGaps(t *testing.T) {
 		var left mat.Dense
 		left.Mul(x, solution)
 		left.Sub(&left, y)
-		n := table.noise()
+		n := table.fit().residual
 		within(t, "sum of squares", n.squares, math.Pow(mat.Norm(&left, 2), 2), 1e-8)
 		near(t, "degrees of freedom", n.degrees, float64(cells-rank))
 	}
@@ -79,10 +79,10 @@ func leastSquares(t *testing.T, a, b *mat.Dense) (x *mat.Dense, rank int) {
 // TestDegreesOfTablesInParts: blocks 1 and 2 share no variant with block 3, and variant 5 was never measured.
 func TestDegreesOfTablesInParts(t *testing.T) {
 	table := Table{{1, 2, gap, gap, gap}, {3, 4, gap, gap, gap}, {gap, gap, 5, 6, gap}}
-	if got := table.noise().degrees; got != 1 {
+	if got := table.fit().residual.degrees; got != 1 {
 		t.Errorf("degrees of freedom: %g, want 1: six cells less 2 + 2 - 1 and 1 + 2 - 1 parameters", got)
 	}
-	if n := (Table{}).noise(); n != (noise{}) {
+	if n := (Table{}).fit().residual; n != (noise{}) {
 		t.Errorf("of no blocks: %+v", n)
 	}
 }
@@ -163,7 +163,7 @@ func TestDifferenceIsThatOfLeastSquares(t *testing.T) {
 		}
 		x, y := mat.NewDense(len(values), 9, design), mat.NewDense(len(values), 1, values)
 		solution, _ := leastSquares(t, x, y)
-		difference, scale := table.leastSquares(3, 1)
+		difference, scale := table.fit().difference(3, 1)
 		within(t, "difference", difference, solution.At(8, 0)-solution.At(6, 0), 1e-9)
 		contrast := mat.NewDense(9, 1, []float64{0, 0, 0, 0, 0, 0, -1, 0, 1})
 		var squares mat.Dense
