@@ -80,7 +80,7 @@ func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 	return filled, errors.Join(missing...)
 }
 
-// textKind says where a text of a scenario stands.
+// textKind distinguishes the texts of a scenario by their places.
 type textKind int
 
 const (

@@ -18,8 +18,8 @@ type Output struct {
 	Out   []byte // events of the unit, or of its keeper
 	Log   []byte // standard error
 	Ended bool   // the unit has ended, and this is its last output
-	// Error is the error of the unit's process; "": none. For a foreign unit that is its keeper; the keeper's
-	// events say how the program ended.
+	// Error is the error of the unit's process; "": none. For a foreign unit that is its keeper, whose events
+	// report the end of the program.
 	Error       string
 	OutOfMemory bool // the kernel has killed it at its memory limit
 }
