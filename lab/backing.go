@@ -41,8 +41,8 @@ type Backing struct {
 	// It is called concurrently for the services of a trial. dir is a private, existing
 	// directory that exists as long as the experiment.
 	Fresh func(ctx context.Context, spec ServiceSpec, dir string) (Service, error)
-	// Permanent says why the services cannot be killed and restarted, and what can be killed instead; empty:
-	// they can.
+	// Permanent gives the reason why the services cannot be killed and restarted, and names what can be killed
+	// instead; empty: they can be killed.
 	Permanent string
 	// Embedded services run inside of the units that use them, without a server. Files: they are folders.
 	Embedded, Files bool

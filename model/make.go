@@ -183,9 +183,10 @@ func (b *builder) componentName(name string) string {
 // component returns the component and the unit of a span. A span without the attribute belongs to the
 // component of its caller in the same service, or else to a component with the name of the service.
 func (b *builder) component(s *lab.SpanNode, caller *node) (component, unit string) {
-	unit, component = tidy(s.Service), b.componentName(s.Component)
+	unit = tidy(s.Service)
 	switch {
 	case s.Component != "":
+		component = b.componentName(s.Component)
 	case caller != nil && caller.unit == unit:
 		component = caller.component
 	default:

@@ -78,10 +78,7 @@ func (s *Server) answer(ctx context.Context, m rpc.Method, decode func(any) erro
 		if call != nil {
 			message = traced{message: message, call: call}
 		}
-		if err := decode(message); err != nil {
-			return rpc.Unreadable(err)
-		}
-		return nil
+		return decode(message)
 	})
 	if problem != nil {
 		call.End()

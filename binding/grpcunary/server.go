@@ -276,10 +276,7 @@ func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[
 		return nil, status.Newf(codes.Unimplemented, "there is no %s here", in.fields.path)
 	}
 	reply, problem := s.serving.Call(ctx, m, func(message any) error {
-		if err := s.messages.decode(in.body, message, call); err != nil {
-			return rpc.Unreadable(err)
-		}
-		return nil
+		return s.messages.decode(in.body, message, call)
 	})
 	if problem != nil {
 		return nil, problem.Status()

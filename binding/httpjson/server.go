@@ -84,10 +84,7 @@ func (s *Server) carryOut(
 	reply, problem := s.serving.Call(ctx, m, func(message any) error {
 		decoding := call.Begin("decode", lab.SegmentEncoding)
 		defer decoding.End()
-		if err := s.serving.Codec.Unmarshal(request.Body, message); err != nil {
-			return rpc.Unreadable(err)
-		}
-		return nil
+		return s.serving.Codec.Unmarshal(request.Body, message)
 	})
 	if problem != nil {
 		return e.fail(problem)

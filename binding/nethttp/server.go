@@ -98,13 +98,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m rpc.Method) {
 		decoding := call.Begin("decode", lab.SegmentEncoding)
 		defer decoding.End()
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.serving.MaxBody)))
-		if err == nil {
-			err = s.serving.Codec.Unmarshal(body, message)
-		}
 		if err != nil {
-			return rpc.Unreadable(err)
+			return err
 		}
-		return nil
+		return s.serving.Codec.Unmarshal(body, message)
 	})
 	if problem != nil {
 		fail(w, problem)

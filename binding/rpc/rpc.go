@@ -69,8 +69,8 @@ func ProblemOf(err error, unavailable, internal string) *Problem {
 	return &Problem{Internal, internal, err}
 }
 
-// Unreadable returns the problem of a request whose message cannot be read.
-func Unreadable(err error) *Problem {
+// unreadable returns the problem of a request whose message cannot be read.
+func unreadable(err error) *Problem {
 	return Problemf(InvalidArgument, "the message cannot be read: %v", err)
 }
 

@@ -49,17 +49,22 @@ func (all Methods) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	}
 }
 
-// Call carries out a call. decode decodes the request; its errors are those of Unreadable. problem is nil if
-// the call has succeeded.
+// Call carries out a call. decode decodes the request; if it fails, the request is unreadable. problem is nil
+// if the call has succeeded.
 func (s *Serving) Call(ctx context.Context, m Method, decode func(any) error) (reply any, problem *Problem) {
 	var began time.Time
 	if s.LogCall != nil {
 		began = time.Now()
 	}
 	var kind Kind
-	reply, err := m.carryOut(ctx, decode)
+	reply, err := m.carryOut(ctx, func(message any) error {
+		if err := decode(message); err != nil {
+			return unreadable(err)
+		}
+		return nil
+	})
 	if err != nil {
-		problem = s.Failed(m, err)
+		problem = s.failed(m, err)
 		kind = problem.Kind
 	}
 	if s.LogCall != nil {
@@ -79,9 +84,9 @@ func (m Method) carryOut(ctx context.Context, decode func(any) error) (reply any
 	return m.Handler(m.Impl, ctx, decode, nil)
 }
 
-// Failed returns the problem of a call that failed with an error. If its kind is Internal, it passes the
+// failed returns the problem of a call that failed with an error. If its kind is Internal, it passes the
 // error with its cause, which the caller does not get, to LogError.
-func (s *Serving) Failed(m Method, err error) *Problem {
+func (s *Serving) failed(m Method, err error) *Problem {
 	problem := s.ProblemOf(err)
 	if problem.Kind == Internal && s.LogError != nil {
 		s.LogError(&Failure{m.Name, err})
@@ -91,7 +96,7 @@ func (s *Serving) Failed(m Method, err error) *Problem {
 
 // NotEncoded returns the problem of a call whose answer cannot be encoded.
 func (s *Serving) NotEncoded(m Method, reply any, err error) *Problem {
-	return s.Failed(m, fmt.Errorf("encode %T: %w", reply, err))
+	return s.failed(m, fmt.Errorf("encode %T: %w", reply, err))
 }
 
 // Failure is the error of an operation. It formats its text only on request, because logs drop most errors

@@ -72,10 +72,7 @@ func (t Trace) First() spans.Record { return *t.first }
 func (t Trace) Until(done int64, ends func(spans.Record) bool) (path []Stretch, whole bool) {
 	at := t.first
 	for _, r := range t.byID {
-		if !ends(*r) || r.Start >= done || r.Start <= t.first.Start {
-			continue
-		}
-		if at == t.first ||
+		if ends(*r) && r.Start < done && r.Start > t.first.Start &&
 			cmp.Or(cmp.Compare(r.Start, at.Start), cmp.Compare(r.End, at.End), bytes.Compare(r.ID[:], at.ID[:])) > 0 {
 			at = r
 		}
