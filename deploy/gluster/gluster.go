@@ -161,6 +161,12 @@ func (v *Volume) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// With eager locks the mount notes only after the last of a series of writes that a brick has missed some.
+	// It would take a brick that comes back before for complete, and read old content from it: SQLite found its
+	// databases malformed.
+	if err := v.ask(ctx, nil, "volume", "set", name, "cluster.eager-lock", "off"); err != nil {
+		return err
+	}
 	return v.ask(ctx, nil, "volume", "start", name)
 }
 
