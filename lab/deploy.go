@@ -270,6 +270,14 @@ const AddressSeparator = ","
 // StandbyMark is the prefix of the address of a replica that may not be running yet.
 const StandbyMark = "?"
 
+// SplitAddress returns the network of an address, host:port or unix:PATH, and the address in it.
+func SplitAddress(address string) (network, of string) {
+	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
+		return "unix", path
+	}
+	return "tcp", address
+}
+
 // Variables that a deployer gives to a unit that it reaches over the network.
 const (
 	// EnvironmentVariable is the path of a file with more variables, including the

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"runtime/pprof"
-	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -41,10 +40,7 @@ func ServeHTTP(ctx context.Context, listener net.Listener, server *http.Server, 
 // without a report.
 func (c *Channel) Serve(ctx context.Context, stop func(), address string,
 	serve func(ctx context.Context, listener net.Listener) error, report func(*Channel) error) error {
-	network, at := "tcp", address
-	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
-		network, at = "unix", path
-	}
+	network, at := lab.SplitAddress(address)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, network, at)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", address, err)

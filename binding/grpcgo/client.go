@@ -19,6 +19,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // maxAnswer is the size limit, in bytes, of answers. grpc-go uses one code and one text for an answer that
@@ -45,7 +46,7 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 // every second; grpc-go's default backoff grows to two minutes. secured is the TLS
 // configuration; nil means no TLS. codec is the encoding; nil means Protocol Buffers.
 func NewClient(address string, secured *tls.Config, codec rpc.Codec) (*Client, error) {
-	network, shown := rpc.SplitAddress(address)
+	network, shown := lab.SplitAddress(address)
 	target := address
 	if network == "tcp" {
 		target = "passthrough:///" + address // otherwise grpc-go would ask DNS

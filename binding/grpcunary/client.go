@@ -47,7 +47,7 @@ func NewClient(address string, secured *tls.Config, codec rpc.Codec) (*Client, e
 	codec = cmp.Or[rpc.Codec](codec, rpc.Protobuf{})
 	c := &Client{secured: secure.OverHTTP2(secured), contentType: contentTypeOf(codec),
 		messages: messages{codec: codec}, dialing: make(chan struct{}, 1), all: map[*conn]struct{}{}}
-	c.network, c.address = rpc.SplitAddress(address)
+	c.network, c.address = lab.SplitAddress(address)
 	authority, scheme := address, "http"
 	if secured != nil {
 		scheme = "https"

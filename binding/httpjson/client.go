@@ -52,7 +52,7 @@ func NewClient(address string, connections int, secured *tls.Config, codec rpc.C
 	codec = cmp.Or[rpc.Codec](codec, rpc.JSON{})
 	c := &Client{secured: secured, codec: codec, mediaType: rpc.MediaType(codec),
 		slots: make(chan struct{}, connections)}
-	c.network, c.address = rpc.SplitAddress(address)
+	c.network, c.address = lab.SplitAddress(address)
 	return c
 }
 

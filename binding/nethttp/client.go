@@ -48,7 +48,7 @@ func NewClient(address string, connections int, secured *tls.Config, codec rpc.C
 	if secured != nil {
 		scheme = "https://"
 	}
-	network, shown := rpc.SplitAddress(address)
+	network, shown := lab.SplitAddress(address)
 	c := &Client{address: shown, base: scheme + address, transport: transport, codec: codec,
 		media: rpc.MediaType(codec), http: &http.Client{Transport: transport}}
 	if network == "unix" {

@@ -21,17 +21,9 @@ func Replicas(addresses string) iter.Seq2[string, bool] {
 	}
 }
 
-// SplitAddress returns the network of an address, host:port or unix:PATH, and the address in it.
-func SplitAddress(address string) (network, of string) {
-	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
-		return "unix", path
-	}
-	return "tcp", address
-}
-
 // Dial connects to an address: host:port, or unix:PATH.
 func Dial(ctx context.Context, address string) (net.Conn, error) {
-	network, address := SplitAddress(address)
+	network, address := lab.SplitAddress(address)
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 

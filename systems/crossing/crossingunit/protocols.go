@@ -13,14 +13,17 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // dialHTTP returns a client over HTTP/1.1, with a connection for each caller. It connects with the first
 // calls.
 func dialHTTP(address string, callers int) client {
-	network, at, host := "tcp", address, address
-	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
-		network, at, host = "unix", path, "callee" // a path cannot be the host of a URL
+	network, at := lab.SplitAddress(address)
+	host := at
+	if network == "unix" {
+		host = "callee" // a path cannot be the host of a URL
 	}
 	url := "http://" + host + "/echo"
 	over := &http.Client{Timeout: callTimeout, Transport: &http.Transport{
@@ -78,7 +81,7 @@ const service, method = "cleave.Echo", "Echo"
 // dialGRPC returns a client over gRPC, with one connection for all callers. It connects with the first call.
 func dialGRPC(address string) (client, error) {
 	target := address
-	if !strings.HasPrefix(address, "unix:") {
+	if network, _ := lab.SplitAddress(address); network == "tcp" {
 		target = "passthrough:///" + address
 	}
 	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
