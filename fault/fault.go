@@ -257,8 +257,7 @@ func (p *injection) missed(f lab.Fault, why string) error {
 
 // waitUntil waits until a time in seconds after the start of the load. It returns false if ctx ends before.
 func (p *injection) waitUntil(ctx context.Context, seconds float64) bool {
-	const longest = 1e9 // no trial lasts so long, and a duration cannot hold ten times as much
-	timer := time.NewTimer(time.Duration(min(seconds-p.now(), longest) * float64(time.Second)))
+	timer := time.NewTimer(lab.Seconds(seconds - p.now()))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -21,11 +21,17 @@ type Network struct {
 	Rate float64 `json:"rate_bytes_per_second,omitempty" yaml:"rate,omitempty,rate"`
 }
 
+// Seconds returns a number of seconds as a duration, a century at most: a duration cannot hold three.
+func Seconds(n float64) time.Duration {
+	const century = 100 * 365 * 24 * time.Hour
+	return time.Duration(min(n*float64(time.Second), float64(century)))
+}
+
 // String describes the network: "1ms later, at most 12.5 MB/s".
 func (n Network) String() string {
 	var parts []string
 	if n.Delay > 0 {
-		parts = append(parts, time.Duration(n.Delay*float64(time.Second)).String()+" later")
+		parts = append(parts, Seconds(n.Delay).String()+" later")
 	}
 	if n.Rate > 0 {
 		parts = append(parts, "at most "+Plain(n.Rate/1e6)+" MB/s")

@@ -184,19 +184,13 @@ func (r *Relay) due(bytes int, way direction) time.Time {
 		if r.free[way].Before(now) {
 			r.free[way] = now
 		}
-		r.free[way] = r.free[way].Add(seconds(float64(bytes) / r.rate))
+		r.free[way] = r.free[way].Add(lab.Seconds(float64(bytes) / r.rate))
 		at = r.free[way]
 	}
 	if way == toUnit {
 		at = at.Add(r.delay)
 	}
 	return at
-}
-
-// seconds returns a number of seconds as a duration, a century at most: a duration cannot hold three.
-func seconds(n float64) time.Duration {
-	const century = 100 * 365 * 24 * time.Hour
-	return time.Duration(min(n*float64(time.Second), float64(century)))
 }
 
 // wait waits until a moment, or until the relay is closed.
@@ -221,13 +215,13 @@ func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error)
 	if err != nil {
 		return "", err
 	}
-	r.set(seconds(f.Delay), f.Rate)
+	r.set(lab.Seconds(f.Delay), f.Rate)
 	bytes, least := 1, f.Delay
 	if f.Rate > 0 {
 		bytes = max(1, min(pieceBytes, int(f.Rate*probeSpan.Seconds())))
 		least += float64(bytes) / f.Rate
 	}
-	expected := seconds(least)
+	expected := lab.Seconds(least)
 	took, err := r.probe(ctx, bytes, expected)
 	const almost = 0.99 // timers may end a little early
 	if err == nil && took.Seconds() < least*almost {
