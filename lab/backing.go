@@ -44,8 +44,8 @@ type Backing struct {
 	// Permanent gives the reason why the services cannot be killed and restarted, and names what can be killed
 	// instead; empty: they can be killed.
 	Permanent string
-	// Embedded services run inside of the units that use them, without a server. Files: they are folders.
-	Embedded, Files bool
+	// Loopback and Files are set for all services of the backing: see ServiceSpec.
+	Loopback, Files bool
 }
 
 // Service is one backing service during one trial.

@@ -368,10 +368,7 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	}
 	for i, spec := range layout.Services {
 		backing := e.Backings[spec.Kind]
-		// A backing that cannot be killed is embedded in the units, or a server that the user runs. Only the
-		// latter has a loopback address that units in other networks cannot reach.
-		layout.Services[i].Loopback = backing.Permanent != "" && !backing.Embedded
-		layout.Services[i].Files = backing.Files
+		layout.Services[i].Loopback, layout.Services[i].Files = backing.Loopback, backing.Files
 	}
 	if planned.Profiled {
 		layout = e.Profiler.Instrument(layout)

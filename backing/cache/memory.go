@@ -106,7 +106,7 @@ func Embedded() lab.Backing {
 		Address: func(string) string { return fmt.Sprintf("%s://?bytes=%d", Memory, memoryBytes) },
 		About:   func() string { return fmt.Sprintf("a cache of %d MiB in each unit, embedded", memoryBytes>>20) },
 	}
-	return lab.Backing{Kind: Memory, Embedded: true,
+	return lab.Backing{Kind: Memory,
 		Fresh: func(context.Context, lab.ServiceSpec, string) (lab.Service, error) { return service, nil },
 		Permanent: "the cache is part of the units that use it and has no process of its own: kill these " +
 			"units, or choose redis or memcached"}

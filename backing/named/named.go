@@ -50,7 +50,7 @@ func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, er
 		trials := new(atomic.Int64) // shared by all kinds, so that names of trials differ
 		for _, kind := range server.kinds {
 			b := Backing{server: server, address: address, trials: trials}
-			b.Backing = lab.Backing{Kind: kind, Preflight: b.preflight, Fresh: b.fresh,
+			b.Backing = lab.Backing{Kind: kind, Preflight: b.preflight, Fresh: b.fresh, Loopback: true,
 				Permanent: fmt.Sprintf("the %s server is the user's own, which cleave neither starts nor ends: leave %s "+
 					"out to have a private one killed", server.name, server.variable())}
 			found[kind] = b

@@ -21,7 +21,7 @@ const Kind = "sqlite"
 
 // New returns the backing. SQLite is compiled in, so nothing can be missing.
 func New() lab.Backing {
-	return lab.Backing{Kind: Kind, Embedded: true, Files: true, Fresh: fresh,
+	return lab.Backing{Kind: Kind, Files: true, Fresh: fresh,
 		Permanent: "SQLite is part of the units that use it and has no process of its own: kill these units, or " +
 			"choose a database server"}
 }
