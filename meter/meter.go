@@ -55,12 +55,11 @@ func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, erro
 		w.sources[unit.Role] = about
 	}
 	run := &metering{
-		ctx:   ctx,
 		asked: make(chan func(), 1),
 		ended: make(chan struct{}),
 		work:  w,
 	}
-	run.stopping, run.stop = context.WithCancel(ctx)
+	run.ctx, run.stop = context.WithCancelCause(ctx)
 	w.interrupted = func() bool { return len(run.asked) > 0 }
 	begun := make(chan error, 1)
 	go run.loop(begun)

@@ -14,12 +14,10 @@ import (
 // goroutine has an operating system thread of its own, so the thread's CPU clock is the cost of the
 // meter.
 type metering struct {
-	ctx   context.Context // of Watch: metering ends with it
 	asked chan func()     // requests to the goroutine
-	// stopping ends with ctx, or by stop.
-	stopping context.Context
-	stop     context.CancelFunc
-	ended    chan struct{}
+	ctx   context.Context // metering ends with it: with the context of Watch, or by stop
+	stop  context.CancelCauseFunc
+	ended chan struct{}
 	// work is used only by the goroutine until ended is closed.
 	work *worker
 }
@@ -64,15 +62,12 @@ func (m *metering) ask(do func() error) error {
 
 // over returns the error of a request after the end.
 func (m *metering) over() error {
-	if err := context.Cause(m.ctx); err != nil {
-		return fmt.Errorf("metering has ended: %w", err)
-	}
-	return errors.New("metering has ended")
+	return fmt.Errorf("metering has ended: %w", context.Cause(m.ctx))
 }
 
 // Stop ends sampling and returns the usage between the two marks.
 func (m *metering) Stop() (lab.Metered, error) {
-	m.stop()
+	m.stop(errors.New("it was stopped"))
 	<-m.ended
 	return m.work.result()
 }
@@ -84,7 +79,7 @@ func (m *metering) loop(begun chan<- error) {
 	defer runtime.UnlockOSThread()
 	defer close(m.ended)
 	defer m.work.close()
-	defer m.stop() // frees what stopping holds
+	defer m.stop(nil) // frees what ctx holds
 	err := m.work.begin()
 	begun <- err
 	if err != nil {
@@ -95,7 +90,7 @@ func (m *metering) loop(begun chan<- error) {
 	defer timer.Stop()
 	for {
 		select {
-		case <-m.stopping.Done():
+		case <-m.ctx.Done():
 			return
 		case do := <-m.asked:
 			do()
