@@ -55,13 +55,15 @@ func (d *deployment) prepare(ctx context.Context, commands []lab.UnitSpec) error
 
 // adopt makes units of the project's containers, and fails if one has failed by now or none runs.
 func (d *deployment) adopt(ctx context.Context) error {
-	ids, err := d.engine.Containers(ctx, labelProject, d.project.name())
+	found, err := d.engine.Containers(ctx, labelProject+"="+d.project.name())
 	if err != nil {
 		return err
 	}
+	var ids []string
 	seen := map[string]engine.Inspection{}
-	for _, id := range ids {
-		if seen[id], err = d.engine.Inspect(ctx, id); err != nil {
+	for _, o := range found {
+		ids = append(ids, o.ID)
+		if seen[o.ID], err = d.engine.Inspect(ctx, o.ID); err != nil {
 			return err
 		}
 	}

@@ -184,18 +184,6 @@ func (c *Client) Inspect(ctx context.Context, name string) (seen Inspection, err
 	return seen, named("look at the container", name, err)
 }
 
-// Containers returns the IDs of the containers with a value of a label, whether they run or not.
-func (c *Client) Containers(ctx context.Context, label, value string) (ids []string, err error) {
-	query := where(map[string][]string{"label": {label + "=" + value}})
-	query.Set("all", "1")
-	var listed []struct{ ID string }
-	err = c.call(ctx, http.MethodGet, "/containers/json", query, nil, &listed)
-	for _, one := range listed {
-		ids = append(ids, one.ID)
-	}
-	return ids, named("list the containers of", value, err)
-}
-
 // Wait waits until a container has ended. It returns its exit status, and whether the kernel has killed it
 // at its limit of memory. It does not ask for the latter if killed reports that the caller has ended the
 // container.

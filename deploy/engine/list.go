@@ -27,6 +27,12 @@ func (c *Client) ListSwarm(ctx context.Context, label string) ([]Object, error) 
 	return c.list(ctx, label, "service", "secret", "network")
 }
 
+// Containers returns the containers that carry a label, whether they run or not. label may be NAME=VALUE:
+// then they have this value, and their Label is empty.
+func (c *Client) Containers(ctx context.Context, label string) ([]Object, error) {
+	return c.list(ctx, label, "container")
+}
+
 // list returns the objects of these kinds that carry a label. It continues after errors.
 func (c *Client) list(ctx context.Context, label string, kinds ...string) (all []Object, err error) {
 	for _, kind := range kinds {

@@ -229,10 +229,8 @@ func (c *Cluster) StartSleepers(ctx context.Context, image string, labels map[st
 
 // Units lists the containers of a trial on a node: all but the one of StartSleepers.
 func (n *Node) Units(ctx context.Context) ([]engine.Object, error) {
-	objects, err := n.Engine.List(ctx, leftovers.DockerLabel)
-	return slices.DeleteFunc(objects, func(o engine.Object) bool {
-		return o.Kind != "container" || o.Label == SleeperLabel
-	}), err
+	all, err := n.Engine.Containers(ctx, leftovers.DockerLabel)
+	return slices.DeleteFunc(all, func(o engine.Object) bool { return o.Label == SleeperLabel }), err
 }
 
 // up returns the nodes without a fault: those that run and are connected to the others.
