@@ -75,3 +75,15 @@ func Until(ctx context.Context, pause time.Duration, look func() (done bool, err
 		}
 	}
 }
+
+// leastPatience is the shortest time that a request gets, so that its error tells why there is no answer.
+const leastPatience = time.Second
+
+// Patient returns a context for a request to a cluster that has last answered at a time, and that may be
+// silent for patience.
+func Patient(
+	ctx context.Context, answered time.Time, patience time.Duration,
+) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, max(time.Until(answered.Add(patience)), leastPatience),
+		errors.New("it is silent"))
+}

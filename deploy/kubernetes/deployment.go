@@ -180,8 +180,7 @@ func (d *deployment) watch() {
 	})()
 	answered := time.Now()
 	for d.Watching.Err() == nil {
-		patience := max(time.Until(answered.Add(apiPatience)), leastPatience)
-		ctx, cancel := context.WithTimeoutCause(d.Watching, patience, errors.New("it is silent"))
+		ctx, cancel := fleet.Patient(d.Watching, answered, apiPatience)
 		pods, version, err := d.cluster.API.Pods(ctx, d.cluster.namespace, labelTrial+"="+d.trial)
 		cancel()
 		if err != nil && time.Since(answered) >= apiPatience {
@@ -204,9 +203,6 @@ func (d *deployment) watch() {
 
 // apiPatience limits how long a cluster may be silent before the trial fails.
 const apiPatience = 30 * time.Second
-
-// leastPatience is the shortest time that a request gets, so that its error tells why there is no answer.
-const leastPatience = time.Second
 
 // watchAgain is the pause before a failed request is repeated.
 const watchAgain = 100 * time.Millisecond

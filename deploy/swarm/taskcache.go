@@ -26,14 +26,12 @@ const (
 	taskPollInterval = 150 * time.Millisecond
 	// managerPatience limits how long a manager may be silent before the trial fails.
 	managerPatience = 30 * time.Second
-	// leastPatience is the shortest time that a request gets, so that its error tells why there is no answer.
-	leastPatience = time.Second
 )
 
 // watch updates the cache until the trial ends, and fails the trial if no answer comes for managerPatience.
 func (t *userTrial) watch() {
 	for answered := time.Now(); t.Watching.Err() == nil; {
-		err := t.updateTasks(max(time.Until(answered.Add(managerPatience)), leastPatience))
+		err := t.updateTasks(answered)
 		if err == nil {
 			answered = time.Now()
 		} else if time.Since(answered) >= managerPatience {
@@ -47,9 +45,9 @@ func (t *userTrial) watch() {
 	}
 }
 
-// updateTasks asks the swarm once and stores the answer in the cache.
-func (t *userTrial) updateTasks(patience time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(t.Watching, patience, errors.New("it is silent"))
+// updateTasks asks the swarm, which has last answered at a time, once and stores the answer in the cache.
+func (t *userTrial) updateTasks(answered time.Time) error {
+	ctx, cancel := fleet.Patient(t.Watching, answered, managerPatience)
 	defer cancel()
 	listed, err := t.manager.Tasks(ctx, "label", leftovers.DockerLabel+"="+t.deployer.label)
 	if err != nil {
