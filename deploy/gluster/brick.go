@@ -71,7 +71,7 @@ func (v *Volume) checkReached(brick string, wanted bool) error {
 
 // Kill kills the server process of a brick and returns the proof.
 func (v *Volume) Kill(ctx context.Context, brick string) (proof string, err error) {
-	host := v.hosts.Hosts()[slices.Index(Bricks(), brick)]
+	host := v.hosts.Named(brick)
 	var now answer
 	if err := v.ask(ctx, &now, "volume", "status", name); err != nil {
 		return "", err

@@ -89,7 +89,7 @@ func (d *deployment) cutByFilter(ctx context.Context, p *pod, off bool) error {
 		return fmt.Errorf("before it is cut off: %w: let pods of the namespaces %s* reach each other, since "+
 			"nothing else proves the fault", err, namespacePrefix)
 	}
-	_, err := d.command(ctx, p, "nft '"+dropAll+"'")
+	err := d.filter(ctx, p, dropAll)
 	if err == nil {
 		var answered bool
 		if answered, err = d.calls(ctx, p); answered {
@@ -101,15 +101,20 @@ func (d *deployment) cutByFilter(ctx context.Context, p *pod, off bool) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerPatience)
 	defer cancel()
-	_, again := d.command(ctx, p, "nft '"+dropNothing+"'")
-	return errors.Join(err, again)
+	return errors.Join(err, d.filter(ctx, p, dropNothing))
+}
+
+// filter changes the filter of a pod's network by commands of nft.
+func (d *deployment) filter(ctx context.Context, p *pod, commands string) error {
+	_, err := d.command(ctx, p, "nft '"+commands+"'")
+	return err
 }
 
 // join connects a pod again that was cut off. Kubernetes may meanwhile have taken a pod with a health check
 // out of its service. join then waits until Kubernetes declares the pod ready again, and the fleet waits
 // until all nodes route calls to it.
 func (d *deployment) join(ctx context.Context, p *pod) error {
-	if _, err := d.command(ctx, p, "nft '"+dropNothing+"'"); err != nil {
+	if err := d.filter(ctx, p, dropNothing); err != nil {
 		return err
 	}
 	err := d.awaitAnswer(ctx, p)

@@ -226,8 +226,8 @@ func labelOf(pid int) (string, bool) {
 // clusterPatience bounds how long a cluster may take to remove everything of a conductor.
 const clusterPatience = time.Minute
 
-// CleanCluster removes the leftovers of dead conductors on a user's cluster. labels are those of all
-// conductors with objects there, describe returns a name for the objects of one of them, and remove removes
+// CleanCluster removes the leftovers of dead conductors on a user's cluster. labels holds the label of each
+// conductor with objects there, describe returns a name for the objects of one of them, and remove removes
 // these. It returns what it has removed, and what it has spared because this host cannot know whether the
 // conductor still runs. It sorts labels.
 func CleanCluster(

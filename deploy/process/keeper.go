@@ -268,7 +268,7 @@ func (m *sharedFiles) stopAndAdd(kept keptProgram) {
 		return
 	}
 	// There are none if the processes cannot be listed.
-	stopped, _, _ := signalUntil(ours, syscall.SIGSTOP, func(p entry) bool { return p.stopped }, stopPatience)
+	stopped, _, _ := signalUntil(ours, syscall.SIGSTOP, isStopped, stopPatience)
 	for _, pid := range stopped {
 		process := filepath.Join("/proc", strconv.Itoa(pid))
 		links, _ := filepath.Glob(filepath.Join(process, "fd", "*")) // the pattern is well formed

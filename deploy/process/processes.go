@@ -66,7 +66,7 @@ const pausePatience = 10 * time.Second
 
 // Pause implements fleet.Instance. It returns when each process of the unit has stopped.
 func (u *unit) Pause(context.Context) (proof string, err error) {
-	stopped, err := u.signalUntil(syscall.SIGSTOP, func(p entry) bool { return p.stopped })
+	stopped, err := u.signalUntil(syscall.SIGSTOP, isStopped)
 	if err != nil {
 		return "", fmt.Errorf("pause unit %s: %w", u.Spec.Name, err)
 	}
@@ -111,6 +111,9 @@ const firstWait, longestWait = 2 * time.Millisecond, 200 * time.Millisecond
 
 // neverDone has signalUntil signal processes until none lives.
 func neverDone(entry) bool { return false }
+
+// isStopped has signalUntil signal processes until each has stopped.
+func isStopped(p entry) bool { return p.stopped }
 
 // signalUntil signals some of the living processes until each of them is done, or the time
 // is over. choose returns them, given all processes. signalUntil returns their process IDs,

@@ -34,13 +34,14 @@ func (d *detour) set(ctx context.Context, on bool) error {
 			return d.from.Run(ctx, "iptables", append([]string{"--wait", "-t", rule[0], command}, rule[1:]...)...)
 		}
 		err := run("--check")
-		exit, failed := errors.AsType[*exec.ExitError](err)
-		switch lacks := failed && exit.ExitCode() == lacksRule; {
-		case on && lacks:
-			err = run("--insert")
-		case lacks:
+		has := err == nil
+		if exit, failed := errors.AsType[*exec.ExitError](err); failed && exit.ExitCode() == lacksRule {
 			err = nil
-		case !on && err == nil:
+		}
+		switch {
+		case err == nil && on && !has:
+			err = run("--insert")
+		case err == nil && !on && has:
 			err = run("--delete")
 		}
 		if err != nil {
