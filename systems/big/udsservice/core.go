@@ -94,12 +94,10 @@ func (c *core) expect(op string) (Message, error) {
 	return message, err
 }
 
-// sendAll sends a message to every worker.
-func (c *core) sendAll(op string, content any) error {
+// sendAll sends a message to every worker, also after an error.
+func (c *core) sendAll(op string, content any) (err error) {
 	for _, worker := range c.Addresses() {
-		if err := send(worker, op, content); err != nil {
-			return err
-		}
+		err = errors.Join(err, send(worker, op, content))
 	}
-	return nil
+	return err
 }
