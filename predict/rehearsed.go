@@ -14,6 +14,7 @@ import (
 // Quantity names a figure that both trials and models have of a system, and finds it in either.
 type Quantity struct {
 	Name   string // for people
+	Figure string // FigureMedian, FigureP99, FigureCPU or FigureCapacity
 	Metric lab.Metric
 	Margin float64 // of the error of a prediction or a rehearsal of it
 	// Measured returns the value of a measurement in the unit of the metric; 0: it has none.
@@ -31,18 +32,14 @@ func Quantities(metrics []lab.Metric) []Quantity {
 	timed := func(m model.Measurement) model.Source { return m.Time.Source }
 	metered := func(m model.Measurement) model.Source { return m.CPU.Source }
 	return []Quantity{
-		{"median response time", find(lab.ResponseTime, 0.5, ""), MarginTime, func(m model.Measurement) float64 {
-			return m.Time.Quantiles["p50"].Seconds()
-		}, timed},
-		{"99th percentile", find(lab.ResponseTime, 0.99, ""), MarginTail, func(m model.Measurement) float64 {
-			return m.Time.Quantiles["p99"].Seconds()
-		}, timed},
-		{"CPU per operation", find(lab.CPU, 0, lab.PerOperation), MarginCPU, func(m model.Measurement) float64 {
-			return m.CPU.Seconds()
-		}, metered},
-		{"capacity", find(lab.Goodput, 0, ""), MarginCapacity, func(m model.Measurement) float64 {
-			return m.Rate
-		}, timed},
+		{"median response time", FigureMedian, find(lab.ResponseTime, 0.5, ""), MarginTime,
+			func(m model.Measurement) float64 { return m.Time.Quantiles["p50"].Seconds() }, timed},
+		{"99th percentile", FigureP99, find(lab.ResponseTime, 0.99, ""), MarginTail,
+			func(m model.Measurement) float64 { return m.Time.Quantiles["p99"].Seconds() }, timed},
+		{"CPU per operation", FigureCPU, find(lab.CPU, 0, lab.PerOperation), MarginCPU,
+			func(m model.Measurement) float64 { return m.CPU.Seconds() }, metered},
+		{"capacity", FigureCapacity, find(lab.Goodput, 0, ""), MarginCapacity,
+			func(m model.Measurement) float64 { return m.Rate }, timed},
 	}
 }
 

@@ -291,9 +291,9 @@ func variantName(target int) string { return fmt.Sprintf("p%d", target) }
 
 // figuresOf returns the figure of each of predict.Quantities, by the name of its metric.
 func figuresOf(metrics []lab.Metric) map[string]string {
-	all, quantities := map[string]string{}, predict.Quantities(metrics)
-	for i, m := range measures() { // in the order of the quantities
-		all[quantities[i].Metric.Name] = m.name
+	all := map[string]string{}
+	for _, q := range predict.Quantities(metrics) {
+		all[q.Metric.Name] = q.Figure
 	}
 	return all
 }

@@ -23,7 +23,7 @@ type measure struct {
 	predicting, rehearse figures.Goal
 }
 
-// measures returns the figures in the order of the table's columns, which is that of predict.Quantities.
+// measures returns the figures in the order of the table's columns.
 func measures() []measure {
 	never := func(*predict.Answer) bool { return false }
 	return []measure{
