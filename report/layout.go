@@ -15,14 +15,8 @@ const (
 	widestColumn = 40 // largest width of any other column
 )
 
-// line is one printed row: its fields in order.
-type line []field
-
-// field is a piece of a line, already padded to its column.
-type field struct {
-	text string
-	tone tone
-}
+// line is one printed row: its cells in order, already padded to their columns.
+type line []cell
 
 // layOut lays a table out in lines of at most width characters. A table that is too
 // wide is divided into several, and each repeats the key columns.
@@ -141,7 +135,7 @@ func rowLines(t table, row []cell, columns, widths []int) []line {
 			if k < len(wrapped[i]) {
 				content = wrapped[i][k]
 			}
-			lines[k] = append(lines[k], field{text: pad(content, widths[i], t.Columns[i].Number), tone: row[i].Tone})
+			lines[k] = append(lines[k], cell{pad(content, widths[i], t.Columns[i].Number), row[i].Tone})
 		}
 	}
 	return lines

@@ -190,8 +190,8 @@ func (p *printer) table(t table) {
 	gap := strings.Repeat(" ", columnGap)
 	for _, l := range layOut(t, pageWidth-columnGap) {
 		out := ""
-		for _, f := range l {
-			out += gap + p.padded(f.text, f.tone.code())
+		for _, c := range l {
+			out += gap + p.padded(c.Text, c.Tone.code())
 		}
 		p.println(out)
 	}

@@ -103,11 +103,7 @@ func FitScalability(
 		draw, freeDraw := fitLaw(levels, meansOf(table, drawn))
 		s.draws, freeDraws = append(s.draws, draw), append(freeDraws, freeDraw)
 	}
-	estimate := func(of func(law) float64) Estimate {
-		value := of(best)
-		low, high := bounds(s.draws, of, s.tail)
-		return Estimate{value, min(low, value), max(high, value), blocks}
-	}
+	estimate := func(of func(law) float64) Estimate { return s.estimate(best, of, blocks) }
 	if belowZero(free.sigma, freeDraws, law.contention, blocks) {
 		return Scalability{}, negativeError("contention", free.sigma)
 	}
@@ -142,9 +138,8 @@ func (s Scalability) At(n float64) (Estimate, error) {
 		return Estimate{}, valueError("throughput by the scalability law", 0, n,
 			fmt.Sprintf("from 1 to %g", s.Largest*Farthest))
 	}
-	value := law{s.Lambda.Value, s.Sigma.Value, s.Kappa.Value}.at(n)
-	low, high := bounds(s.draws, func(l law) float64 { return l.at(n) }, s.tail)
-	return Estimate{value, min(low, value), max(high, value), s.Lambda.N}, nil
+	best := law{s.Lambda.Value, s.Sigma.Value, s.Kappa.Value}
+	return s.estimate(best, func(l law) float64 { return l.at(n) }, s.Lambda.N), nil
 }
 
 // negativeError returns the error for a coefficient below zero.
@@ -153,12 +148,13 @@ func negativeError(coefficient string, value float64) error {
 		coefficient, value)
 }
 
-// bounds returns the percentiles tail and 1 - tail of a quantity over the draws.
-func bounds(draws []law, of func(law) float64, tail float64) (low, high float64) {
-	all := ofDraws(draws, of)
+// estimate returns a quantity of the best law, with the percentiles tail and 1 - tail of the draws as bounds.
+func (s Scalability) estimate(best law, of func(law) float64, blocks int) Estimate {
+	all, value := ofDraws(s.draws, of), of(best)
 	slices.Sort(all)
 	last := float64(len(all) - 1)
-	return all[int(math.Floor(tail*last))], all[int(math.Ceil((1-tail)*last))]
+	low, high := all[int(math.Floor(s.tail*last))], all[int(math.Ceil((1-s.tail)*last))]
+	return Estimate{value, min(low, value), max(high, value), blocks}
 }
 
 // ofDraws returns a quantity of each draw.
@@ -252,9 +248,9 @@ func fitLaw(levels, means []float64) (best, free law) {
 	return best, free
 }
 
-// solveLaw returns the law of least squares of the relative errors, and the sum of these squares. columns are
-// those of the linear problem: 0 for the throughput of one, 1 for Sigma, 2 for Kappa. A coefficient without
-// its column is 0, one with it may be negative.
+// solveLaw returns the law of least squares of the relative errors, and the sum of these squares. It uses the
+// given columns of the linear problem: 0 for the throughput of one, 1 for Sigma, 2 for Kappa. A coefficient
+// without its column is 0, one with it may be negative.
 func solveLaw(levels, means []float64, columns ...int) (l law, squares float64) {
 	equations, ones := mat.NewDense(len(levels), len(columns), nil), mat.NewVecDense(len(levels), nil)
 	for i, n := range levels {

@@ -138,7 +138,7 @@ func spreadOfPoints(all []pointRatio, average lab.Average) string {
 		}
 	}
 	text := fmt.Sprintf("the mean ratio of %s is %s, from %s to %s", points,
-		figure.Times(average.Mean.Estimate()), least.text(), most.text())
+		times(*average.Mean), least.text(), most.text())
 	if !average.Homogeneous && average.I2 != nil {
 		text += fmt.Sprintf(" (I2 %s: no single factor stands for all)", figure.Percent(*average.I2))
 	}

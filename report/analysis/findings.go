@@ -259,7 +259,7 @@ func (e *experiment) averageSentence(a lab.Analysis) string {
 	over := fmt.Sprintf("Over %s %s takes", lab.Count(len(x.Points), "point"), x.Variant)
 	if x.Homogeneous {
 		return fmt.Sprintf("%s %s as long as %s (elapsed time, random-effects mean; the points do not differ "+
-			"much, I2 %s).", over, figure.Times(x.Mean.Estimate()), x.Baseline, figure.Percent(*x.I2))
+			"much, I2 %s).", over, times(*x.Mean), x.Baseline, figure.Percent(*x.I2))
 	}
 	low, high := extremes(a, x)
 	text := fmt.Sprintf("%s from %s to %s as long as %s, depending on the point (elapsed time, I2 %s): no "+

@@ -114,24 +114,24 @@ func (s *Server) beside(r *http.Request) (data, error) {
 			return nil, err
 		}
 	}
-	metrics, err := s.shelf.Metrics(both[0].Run.Name)
-	if err != nil {
-		return nil, err
-	}
-	others, err := s.shelf.Metrics(both[1].Run.Name)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range others {
-		if _, known := lab.MetricNamed(metrics, m.Name); !known {
-			metrics = append(metrics, m)
+	runs := slices.Compact([]string{both[0].Run.Name, both[1].Run.Name})
+	var metrics []lab.Metric
+	for _, run := range runs {
+		own, err := s.shelf.Metrics(run)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range own {
+			if _, known := lab.MetricNamed(metrics, m.Name); !known {
+				metrics = append(metrics, m)
+			}
 		}
 	}
 	b := analysis.CompareTrials([2]lab.Trial{both[0].Trial, both[1].Trial},
 		[2]string{both[0].Label, both[1].Label}, metrics)
 	shown, err := newComparison(b)
 	return data{"Trials": both, "Beside": shown, "Logs": logsByUnit(both),
-		"Runs": slices.Compact([]string{both[0].Run.Name, both[1].Run.Name})}, err
+		"Runs": runs}, err
 }
 
 // readTrial reads a trial by the name of its run and its folder, such as "study/run/0012". Its label begins
