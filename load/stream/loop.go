@@ -17,6 +17,7 @@ type loop struct {
 	ctx    context.Context // ends when operations in flight are aborted
 	start  time.Time
 	end    time.Duration // no step begins from then on
+	until  time.Duration // the permission ends: no flow begins from then on, even if it is due
 	waiter *waiter
 
 	abandoned   atomic.Bool  // operations in flight are aborted
@@ -143,16 +144,11 @@ func (l *loop) permits() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock()
-	if l.limit.From() > now || l.isForbidden(now) {
+	if l.limit.From() > now || now >= l.until {
 		return false
 	}
 	l.limit.Take(now)
 	return true
-}
-
-// isForbidden reports whether the permission to send has ended at a time.
-func (l *loop) isForbidden(now time.Duration) bool {
-	return !l.config.Until.IsZero() && now >= l.config.Until.Sub(l.start)
 }
 
 // turn wakes the workers that have something to do, and returns the time of the next turn. If over is true,
@@ -166,11 +162,11 @@ func (l *loop) turn() (again time.Duration, over bool) {
 		l.end = min(l.end, now)
 		l.config.Duration = min(l.config.Duration, l.end)
 	}
-	for len(l.asleep) > 0 && l.asleep[0].Due <= now && !l.isForbidden(now) {
+	for len(l.asleep) > 0 && l.asleep[0].Due <= now && now < l.until {
 		l.asleep.Pop().Who.wake <- true // never blocks: the channel of a sleeping worker is empty
 	}
 	at, ok := l.from()
-	for ; ok && at <= now && len(l.idle) > 0 && !l.isForbidden(now); at, ok = l.from() {
+	for ; ok && at <= now && len(l.idle) > 0 && now < l.until; at, ok = l.from() {
 		last := len(l.idle) - 1
 		w := l.idle[last]
 		l.idle = l.idle[:last]

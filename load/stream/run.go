@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -78,11 +79,11 @@ func newLoop(config *Config, pool *pool) (*loop, error) {
 		return nil, fmt.Errorf("make an event descriptor: %w", err)
 	}
 	l := &loop{config: config, ctx: pool.ctx, waiter: w, limit: engine.NewLimit(config.MaxRate),
-		start: time.Now()}
-	l.end = config.Pacing.Slot(config.Duration)
+		start: time.Now(), until: math.MaxInt64}
 	if !config.Until.IsZero() {
-		l.end = min(l.end, max(config.Until.Sub(l.start), 0))
+		l.until = max(config.Until.Sub(l.start), 0)
 	}
+	l.end = min(config.Pacing.Slot(config.Duration), l.until)
 	l.advance()
 	return l, nil
 }
@@ -175,7 +176,7 @@ func (l *loop) report(g workerGroup, stopped time.Duration) engine.Report {
 		ErrorSamples: l.errorSamples,
 		Statuses:     make(map[int]int64),
 	}
-	if until := l.config.Until; !until.IsZero() && l.end < l.config.Duration && stopped >= l.end {
+	if l.until < l.config.Duration && stopped >= l.until {
 		r.Stopped = l.config.PermissionEnded()
 	}
 	if l.config.Open != nil && !l.interrupted.Load() {

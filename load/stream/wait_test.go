@@ -26,7 +26,7 @@ func patient(t *testing.T) *loop {
 	l := &loop{
 		config: &Config{Streams: 1, Load: engine.Load{Open: plan.Arrivals(), Duration: time.Hour, Connections: 2,
 			Recorder: recorder}},
-		waiter: w, start: time.Now(), end: time.Hour, nextTurn: time.Minute,
+		waiter: w, start: time.Now(), end: time.Hour, until: time.Hour, nextTurn: time.Minute,
 	}
 	l.advance()
 	return l

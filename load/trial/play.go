@@ -71,7 +71,6 @@ type performance struct {
 	recorders []*record.Recorder
 	taps      []*record.Tap
 	rows      rowMaker
-	notes     []string
 
 	mu     sync.Mutex
 	start  time.Time
@@ -123,7 +122,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	generator.CPUSeconds, generator.Loops = (after - before).Seconds(), len(p.recorders)
 	generator.PeakMemory, cpuErr = peakMemory()
 	o.Checks = t.plan.Checks()
-	o.Notes = append(p.notes, p.delayNote()...)
+	o.Notes = append(t.certificateNote(), p.delayNote()...)
 	t.sumUp(&o)
 	return o, errors.Join(err, cpuErr)
 }
@@ -190,6 +189,14 @@ func (p *performance) passRows(loop int, tap *record.Tap) {
 	}
 }
 
+// certificateNote returns a note if the certificates of the target were not checked.
+func (t *Trial) certificateNote() []string {
+	if !t.at.secure() || !t.spec.Insecure {
+		return nil
+	}
+	return []string{"CERTIFICATES WERE NOT CHECKED: whoever answered need not have been " + t.at.origin()}
+}
+
 // delayNote returns a note if writing the list of operations delayed the load.
 func (p *performance) delayNote() []string {
 	var times int64
@@ -226,9 +233,6 @@ func (p *performance) connected(loop int) func() error {
 func (p *performance) send() (engine.Report, float64, error) {
 	host := float64(runtime.NumCPU())
 	if p.streams() {
-		if p.at.secure() && p.spec.Insecure {
-			p.notes = []string{"CERTIFICATES WERE NOT CHECKED: whoever answered need not have been " + p.at.origin()}
-		}
 		report, err := stream.Run(p.ctx, p.streamConfig())
 		return report, host, err
 	}
