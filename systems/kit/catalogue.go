@@ -93,7 +93,11 @@ func (c Catalogue) Changes(from, to lab.Variant) []lab.KnobChange {
 	if err != nil {
 		return nil
 	}
-	var all []lab.KnobChange
+	return c.Differing(before, after)
+}
+
+// Differing returns the knobs that have different values in two settings of all knobs.
+func (c Catalogue) Differing(before, after map[string]string) (all []lab.KnobChange) {
 	for _, k := range c.Knobs {
 		if before[k.Name] != after[k.Name] {
 			all = append(all, lab.KnobChange{Knob: k.Name, From: before[k.Name], To: after[k.Name]})

@@ -63,18 +63,19 @@ func Read(get func(string) string) (Settings, error) {
 		Pool:           r.one("AIRLINE_POOL", "on", "off") == "on",
 		GRPC:           r.one("AIRLINE_CALLS", "http", "grpc") == "grpc",
 		Dir:            get("CLEAVE_DIR"),
-		Settings: kit.Settings{Security: r.one("AIRLINE_SECURITY", kit.Security().Values...),
-			Resilience: r.one("AIRLINE_RESILIENCE", kit.Resilience().Values...),
-			Logging:    r.one("AIRLINE_LOGGING", kit.Logging().Values...)},
+	}
+	var err error
+	if s.Settings, err = kit.ReadSettings(map[string]string{
+		kit.KnobSecurity:   r.one("AIRLINE_SECURITY", kit.Security().Values...),
+		kit.KnobResilience: r.one("AIRLINE_RESILIENCE", kit.Resilience().Values...),
+		kit.KnobLogging:    r.one("AIRLINE_LOGGING", kit.Logging().Values...),
+		kit.KnobSpans:      cmp.Or(get("AIRLINE_SPANS"), kit.SpansOff),
+	}); err != nil {
+		r.mistakes = append(r.mistakes, fmt.Errorf("AIRLINE_SPANS: %w", err))
 	}
 	if s.GRPC && !s.Pool {
 		r.mistakes = append(r.mistakes,
 			errors.New(`AIRLINE_POOL is "off": with AIRLINE_CALLS=grpc connections are kept, use on`))
-	}
-	var err error
-	if s.Spans, err = kit.TracedShare(map[string]string{kit.KnobSpans: cmp.Or(get("AIRLINE_SPANS"),
-		kit.SpansOff)}); err != nil {
-		r.mistakes = append(r.mistakes, fmt.Errorf("AIRLINE_SPANS: %w", err))
 	}
 	if r.one("AIRLINE_STORE", "embedded", "mongodb") == "mongodb" {
 		s.Database = r.needed(lab.ServiceVariable(ServiceDatabase))

@@ -21,6 +21,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/requestlog"
+	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/kit"
@@ -87,7 +88,9 @@ func NewUnit(
 		return u, fmt.Errorf("unit %s: %w", name, err)
 	}
 	calls.Encoding, calls.Balancing = Encoding(s.Encoding), Balancing(s.Balancing)
-	calls.Guards = Guards(s.Resilience, repeatable)
+	guards := guardSettings(s.Resilience)
+	guards.Repeatable = repeatable
+	calls.Guards = resilient.New(guards)
 	u = Unit{Name: name, Calls: calls}
 	if s.Logging == kit.LogRequests {
 		u.Log = requestlog.New(os.Stderr, name) // which deployers keep

@@ -18,15 +18,8 @@ const (
 	bulkheadSize = 32
 )
 
-// Guards returns the guards of a unit's calls for a value of kit.KnobResilience. With any value they count
-// calls. repeatable reports whether a failed call of a method may be retried; nil: all may.
-func Guards(value string, repeatable func(method string) bool) *resilient.Guards {
-	settings := guardSettings(value)
-	settings.Repeatable = repeatable
-	return resilient.New(settings)
-}
-
-// guardSettings returns the settings for a value of kit.KnobResilience.
+// guardSettings returns the settings of a unit's guards for a value of kit.KnobResilience. Guards with any
+// settings count calls.
 func guardSettings(value string) resilient.Settings {
 	if value == kit.Unguarded {
 		return resilient.Settings{}

@@ -206,12 +206,7 @@ func Differences(from, to lab.Variant) []lab.KnobChange {
 		return nil
 	}
 	align(start, end, before, after, func(binding string) string { return binding })
-	var found []lab.KnobChange
-	for _, k := range knobs() {
-		if start[k.Name] != end[k.Name] {
-			found = append(found, lab.KnobChange{Knob: k.Name, From: start[k.Name], To: end[k.Name]})
-		}
-	}
+	found := catalogue().Differing(start, end)
 	if len(found) > 0 {
 		found[len(found)-1].With = awakened(before, after, end)
 	}

@@ -55,8 +55,7 @@ type look struct {
 	unit   *Unit
 	orders orderLook
 	final  time.Time // when all orders were first found final, or stuck; zero: some are open
-	asks   bool      // whether all units are asked how many messages they have taken in
-	before int64     // their number at the last look
+	before int64     // messages that all units had taken in at the last look
 	still  int       // looks in a row in which orders were open and nothing was on its way
 }
 
@@ -76,7 +75,7 @@ func (l *look) left(ctx context.Context) (bool, error) {
 	switch {
 	case err != nil:
 		return false, err
-	case open && l.asks && l.unit.design.Publishing == architecture.DualWrite:
+	case open && l.unit.design.Broker != "" && l.unit.design.Publishing == architecture.DualWrite:
 		return l.moving(ctx)
 	case open:
 		l.final = time.Time{}
@@ -113,7 +112,7 @@ func (l *look) moving(ctx context.Context) (bool, error) {
 // onItsWay reports whether an event is on its way, or a unit works on one.
 func (l *look) onItsWay(ctx context.Context) (bool, error) {
 	more, err := l.unit.messagesLeft(ctx)
-	if err != nil || more || !l.asks {
+	if err != nil || more || l.unit.design.Broker == "" {
 		return more, err
 	}
 	before := l.before
@@ -233,9 +232,9 @@ func (u *Unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow 
 			return
 		}
 	}
-	work, quiet := look{unit: u}, 1
+	work, quiet := look{unit: u, before: event.Working}, 1
 	if u.design.Broker != "" {
-		work.asks, work.before, quiet = true, event.Working, settledLooks-1
+		quiet = settledLooks - 1
 		if follow {
 			quiet = followedLooks - 1
 		}

@@ -27,7 +27,7 @@ var stepKinds = map[string]stepKind{
 }
 
 // stepsOf returns the rows of the steps of an order.
-func (s State) stepsOf(id string) (all []row) {
+func (s *State) stepsOf(id string) (all []row) {
 	for _, r := range s.Reservations[id] {
 		all = append(all, row{"reservation", r.State, r.Journal, r.Product == 0 && r.Quantity == 0})
 	}
@@ -42,14 +42,16 @@ func (s State) stepsOf(id string) (all []row) {
 
 // checkOrders judges each order by itself: rules 2, 4, 5, 6, 7.
 func (j *judge) checkOrders() {
+	kinds := slices.Sorted(maps.Keys(stepKinds))
 	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
 		order := j.State.Orders[id]
 		j.checkDoubled(order)
 		if j.open(order) {
 			continue
 		}
-		for _, what := range slices.Sorted(maps.Keys(stepKinds)) {
-			j.checkStates(order, what)
+		rows := j.State.stepsOf(id)
+		for _, what := range kinds {
+			j.checkStates(order, what, rows)
 		}
 		if order.State != shop.StateRejected {
 			j.checkReservation(order)
@@ -74,8 +76,8 @@ func (j *judge) checkDoubled(order *Order) {
 	}
 }
 
-// checkStates judges the states of one kind of steps of a final order: rule 7.
-func (j *judge) checkStates(order *Order, what string) {
+// checkStates judges the states of one kind of steps among the rows of a final order: rule 7.
+func (j *judge) checkStates(order *Order, what string, rows []row) {
 	kind, found := stepKinds[what], false
 	allowed := kind.harmless
 	switch order.State {
@@ -84,7 +86,7 @@ func (j *judge) checkStates(order *Order, what string) {
 	case shop.StateCancelled:
 		allowed = []string{kind.undone}
 	}
-	for _, r := range j.State.stepsOf(order.ID) {
+	for _, r := range rows {
 		if r.what != what {
 			continue
 		}
@@ -145,6 +147,9 @@ func (j *judge) checkPayment(order *Order) {
 // undone or forbidden before it came does no harm.
 func (j *judge) checkOrphans() {
 	for _, id := range j.ordersWithRows() {
+		if j.State.Orders[id] != nil {
+			continue
+		}
 		for _, r := range j.State.stepsOf(id) {
 			if !slices.Contains(stepKinds[r.what].harmless, r.state) {
 				j.orphan(id, r.what, r.state)

@@ -154,7 +154,8 @@ func TestCheckReady(t *testing.T) {
 	}
 }
 
-// TestSettle: the answer says when all orders were final; another one is an error that names the status.
+// TestSettle: the time until all orders were final is read from the answer. Without one, the error names the
+// status.
 func TestSettle(t *testing.T) {
 	for status, header := range map[int]string{
 		http.StatusNoContent: "settle;dur=1500.250", http.StatusServiceUnavailable: "",

@@ -91,8 +91,8 @@ func checkReady(url string) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// settle waits until a shop has settled, and returns the time until all orders were final, which the answer
-// has.
+// settle waits until a shop has settled, and returns the time until all orders were final, from the answer's
+// Server-Timing.
 func settle(url string) (time.Duration, error) {
 	response, err := (&http.Client{Timeout: trialTimeout}).Get(url)
 	if err != nil {
