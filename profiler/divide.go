@@ -49,8 +49,8 @@ func (Profiler) Layers(
 	return all, nil
 }
 
-// layersOf divides the CPU time of a role by layers. Programs in Go beside one in Java or Node.js, whose
-// profile says nothing about them, are divided by their own samples.
+// layersOf divides the CPU time of a role by layers. The profile of a program in Java or Node.js does not
+// cover programs in Go beside it: these are divided by their own samples.
 func layersOf(
 	s samples, role string, about lab.Profiling, seen lab.ProfiledWindow, metered float64,
 ) map[lab.Layer]float64 {

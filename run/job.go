@@ -249,10 +249,8 @@ func nodesOf(units []lab.UnitUsage, deployment lab.Deployment) map[string]lab.No
 		if node == "" || u.Unit.Role == lab.RoleGenerator {
 			continue
 		}
-		for _, quantity := range []string{"cpu_seconds", "mean_memory_bytes"} {
-			if u.Lacks(quantity) {
-				unmetered[node] = true
-			}
+		if u.Lacks("cpu_seconds") || u.Lacks("mean_memory_bytes") {
+			unmetered[node] = true
 		}
 		if nodes == nil {
 			nodes = map[string]lab.NodeUsage{}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestUsageFromAnyFolder runs scripts without arguments in their own folder, not at the top of the checkout:
@@ -38,9 +40,7 @@ func TestFailuresAreNoBadArguments(t *testing.T) {
 	for _, args := range [][]string{{"dist.sh", "archives", "1", "amd64"}, {"page-script.sh", "folder"},
 		{"airline-node.sh", "build"}, {"airline-node.sh", "check"}} {
 		script, err := os.ReadFile(args[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		path := filepath.Join(top, "scripts", args[0])
 		writeProgram(t, path, string(script))
 		command := exec.Command(path, args[1:]...)
@@ -57,13 +57,8 @@ func writeProgram(t *testing.T, path, text string) {
 	if !strings.HasPrefix(text, "#!") {
 		text = "#!/bin/sh\n" + text + "\n"
 	}
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err == nil {
-		err = os.WriteFile(path, []byte(text), 0o700)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testset.Must(t, os.WriteFile(path, []byte(text), 0o700))
 }
 
 // TestSkippedTestsAreNoSuccess runs scripts with programs in place of Go and Python. A script exits with 3 if

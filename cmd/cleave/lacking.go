@@ -32,7 +32,8 @@ func (a app) prepare(
 	if err != nil || len(lacks) == 0 {
 		return conductor, plan, err
 	}
-	refused := missingParts(plan, lacks)
+	lines := lab.LackLines(lacks, plan.Study.Originals())
+	refused := missingParts(lines)
 	if flags.strict || flags.resume != "" {
 		return nil, plan, refused
 	}
@@ -40,9 +41,9 @@ func (a app) prepare(
 	if err := checkLeft(plan.Study, left); err != nil {
 		return nil, plan, withCode(exitMissingPart, "%w:\n%w", err, refused)
 	}
-	flags.documents.notesShown = lab.LackLines(lacks, plan.Study.Originals())
+	flags.documents.notesShown = lines
 	fmt.Fprintf(a.errOut, "Left out, since this host lacks a part (--strict refuses instead):\n  %s\n",
-		strings.Join(flags.documents.notesShown, "\n  "))
+		strings.Join(lines, "\n  "))
 	if plan, err = study.Expand(left, plan.Profile, plan.Created); err == nil {
 		conductor.Stopping = stopping(plan, conductor.System.Describe())
 	}
@@ -82,17 +83,17 @@ func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlag
 	if err != nil || len(lacks) == 0 {
 		return err
 	}
+	lines := lab.LackLines(lacks, plan.Study.Originals())
 	if flags.strict {
-		return missingParts(plan, lacks)
+		return missingParts(lines)
 	}
-	note("this host lacks parts of the plan and would leave out:\n  %s",
-		strings.Join(lab.LackLines(lacks, plan.Study.Originals()), "\n  "))
+	note("this host lacks parts of the plan and would leave out:\n  %s", strings.Join(lines, "\n  "))
 	return nil
 }
 
-// missingParts returns the error that names every part which this host lacks for a plan.
-func missingParts(plan lab.Plan, lacks []lab.Lack) error {
-	return withCode(exitMissingPart, "%s", strings.Join(lab.LackLines(lacks, plan.Study.Originals()), "\n"))
+// missingParts returns the error of a host that lacks parts for a plan. lines name them.
+func missingParts(lines []string) error {
+	return withCode(exitMissingPart, "%s", strings.Join(lines, "\n"))
 }
 
 // checkLeft returns an error if too little of a study is left to answer its question.

@@ -27,7 +27,8 @@ const (
 type Sample struct {
 	Event string
 	Time  time.Time
-	// Class is that of the running method, such as "java.util.HashMap"; "" if the JVM could not walk the stack.
+	// Class is the class of the running method, such as "java.util.HashMap"; "" if the JVM could not walk the
+	// stack.
 	Class  string
 	Native bool // the running method is native
 }
