@@ -12,6 +12,7 @@ import (
 
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/analysis"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -40,7 +41,7 @@ func fixtures(t *testing.T) map[string]lab.Analysis {
 		"loaded":             fixture(t, "shop-under-load.json"),
 		"hostile":            hostile(t),
 		"hostile under load": hostileLoaded(t),
-		"empty":              {},
+		"empty":              analysis.Analyse(analysis.Input{}),
 		"lonely":             lonely(t),
 	}
 }
@@ -142,7 +143,8 @@ func lonely(t *testing.T) lab.Analysis {
 	t.Helper()
 	a := fixture(t, "three-variants.json")
 	a.Blocks, a.Variants, a.Points = 1, a.Variants[:1], a.Points[:1]
-	a.Comparisons, a.Averages, a.Trends, a.Claims, a.Published, a.NoiseFloor = nil, nil, nil, nil, nil, nil
+	a.Comparisons, a.Averages, a.Trends = a.Comparisons[:0], a.Averages[:0], a.Trends[:0]
+	a.Claims, a.Published, a.NoiseFloor = a.Claims[:0], a.Published[:0], map[string]lab.Ratio{}
 	a.Results = a.Results[:1]
 	r := &a.Results[0]
 	r.N, r.Low, r.High, r.Values, r.Blocks = 1, nil, nil, r.Values[:1], r.Blocks[:1]
