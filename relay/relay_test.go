@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -25,16 +26,13 @@ func echo(t *testing.T) string {
 	testset.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
+		// It goes on after an accept fails because no descriptor is left, until the listener is closed.
+		_ = accept.Each(listener, func(connection net.Conn) {
 			go func() {
 				_, _ = io.Copy(connection, connection) // the peer may reset the connection
 				_ = connection.Close()
 			}()
-		}
+		})
 	}()
 	return listener.Addr().String()
 }
@@ -55,6 +53,7 @@ func exchange(t *testing.T, address string, all []byte) (answer []byte, took tim
 	connection, err := net.Dial("tcp", address)
 	testset.Must(t, err)
 	defer func() { _ = connection.Close() }()
+	testset.Must(t, connection.SetDeadline(began.Add(time.Minute)))
 	go func() {
 		_, _ = connection.Write(all)
 		_ = connection.(*net.TCPConn).CloseWrite()
