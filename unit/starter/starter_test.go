@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -113,16 +114,12 @@ func TestProxy(t *testing.T) {
 		_ = serveEach(tls.NewListener(plain, secured),
 			func(caller net.Conn) error { return serveCaller(caller, inside) })
 	}()
-	go func() {
-		for {
-			caller, err := unit.Accept()
-			if err != nil {
-				return
-			}
+	go func() { // until it is closed
+		_ = accept.Each(unit, func(caller net.Conn) {
 			text, _ := io.ReadAll(caller) // until the caller ends its stream
 			_, _ = io.WriteString(caller, "got "+string(text))
 			_ = caller.Close()
-		}
+		})
 	}()
 	testset.CallWithoutDescriptors(t, plain.Addr().String()) // later callers are still served
 	for name, c := range map[string]struct{ request, want string }{
