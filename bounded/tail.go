@@ -23,7 +23,8 @@ func (t *Tail) Write(data []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.data = append(t.data, data...)
 	if more := t.surplus(); more > len(t.data)-more {
-		t.data, t.cut = append(t.data[:0], t.data[more:]...), t.cut+more
+		t.data = append(t.data[:0], t.data[more:]...)
+		t.cut = t.cut + more
 	}
 	return len(data), nil
 }

@@ -193,7 +193,9 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 		r.Error = err.Error()
 		return
 	}
-	r.Began, r.Effective, r.Proof = p.now(), true, note+proof
+	r.Began = p.now()
+	r.Effective = true
+	r.Proof = note + proof
 	if !p.waitUntil(p.ctx, r.Began+f.Heal) { // heals even if the load has ended
 		r.Error = "it was not healed, because the trial ended early"
 		return

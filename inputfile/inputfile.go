@@ -115,7 +115,8 @@ func (r *Root) Open(name string) (fs.File, error) {
 	file, err := r.folder.OpenFile(name, flags, 0)
 	if err != nil {
 		if where, is := errors.AsType[*fs.PathError](err); is { // os.Root names neither its folder nor "open"
-			where.Op, where.Path = "open", filepath.Join(r.folder.Name(), name)
+			where.Op = "open"
+			where.Path = filepath.Join(r.folder.Name(), name)
 		}
 		return nil, err
 	}

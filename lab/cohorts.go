@@ -69,7 +69,8 @@ func SumCohorts(cohorts ...Cohort) Cohort {
 	}
 	for bucket, n := range counts {
 		if n > 0 {
-			all.Buckets, all.Counts = append(all.Buckets, bucket), append(all.Counts, n)
+			all.Buckets = append(all.Buckets, bucket)
+			all.Counts = append(all.Counts, n)
 		}
 	}
 	return all

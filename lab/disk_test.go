@@ -28,8 +28,8 @@ func (replicating) Can() Capabilities {
 
 // TestOnlySomeDeployersHaveAReplicatedDisk: a layout that needs the disk gets its nodes, or is refused.
 func TestOnlySomeDeployersHaveAReplicatedDisk(t *testing.T) {
-	local, replicated := Layout{Services: []ServiceSpec{{Name: "database"}}},
-		Layout{Services: []ServiceSpec{{Name: "broker"}, {Name: "database", Replicated: true}}}
+	local := Layout{Services: []ServiceSpec{{Name: "database"}}}
+	replicated := Layout{Services: []ServiceSpec{{Name: "broker"}, {Name: "database", Replicated: true}}}
 	for name, c := range map[string]struct {
 		layout  Layout
 		by      Deployer

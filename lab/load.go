@@ -82,7 +82,9 @@ type Load struct {
 
 // Lengthened returns the load with its duration and its warm-up multiplied by a factor.
 func (l Load) Lengthened(times float64) Load {
-	l.Duration, l.WarmUp, l.WarmUpLimit = times*l.Duration, times*l.WarmUp, times*l.WarmUpLimit
+	l.Duration = times * l.Duration
+	l.WarmUp = times * l.WarmUp
+	l.WarmUpLimit = times * l.WarmUpLimit
 	return l
 }
 

@@ -35,7 +35,8 @@ func MissingPrograms(why string, packages map[string]string) error {
 	var missing, needed []string
 	for _, program := range slices.Sorted(maps.Keys(packages)) {
 		if _, err := exec.LookPath(program); err != nil {
-			missing, needed = append(missing, program), append(needed, packages[program])
+			missing = append(missing, program)
+			needed = append(needed, packages[program])
 		}
 	}
 	if len(missing) == 0 {
@@ -113,13 +114,15 @@ func MissingParts(lacks []Lack) []MissingPart {
 	for _, lack := range lacks {
 		part := MissingPart{What: strings.ReplaceAll(lack.Err.Error(), "\n", "; ")}
 		if missing, is := errors.AsType[*MissingError](lack.Err); is {
-			part.What, part.Install = missing.What, missing.Install
+			part.What = missing.What
+			part.Install = missing.Install
 		}
 		i := slices.IndexFunc(parts, func(p MissingPart) bool {
 			return p.What == part.What && p.Install == part.Install
 		})
 		if i < 0 {
-			i, parts = len(parts), append(parts, part)
+			i = len(parts)
+			parts = append(parts, part)
 		}
 		name := lack.Variant
 		if len(lack.Points) > 0 {

@@ -76,7 +76,8 @@ func (causeless) Unwrap() []error { return nil }
 
 // TestLeavesAreWhatWasJoined: an error that wraps others within a text is one leaf.
 func TestLeavesAreWhatWasJoined(t *testing.T) {
-	a, b := errors.New("a"), errors.New("b")
+	a := errors.New("a")
+	b := errors.New("b")
 	wrapped := fmt.Errorf("of %w and %w", a, b)
 	got := Leaves(errors.Join(a, errors.Join(b, a), nil, wrapped, causeless{errors.New("c")}))
 	if !slices.Equal(got[:3], []error{a, b, wrapped}) || got[3].Error() != "c" || len(Leaves(nil)) != 0 {

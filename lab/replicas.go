@@ -40,7 +40,9 @@ func (v Variant) Scale(l Layout) (Layout, error) {
 		for _, name := range replicaNames(unit.Name, most[unit.Name]) {
 			replica := unit
 			if replica.Name = name; name != unit.Name {
-				replica.Group, replica.Autoscale, replica.Standby = unit.Name, nil, scaled
+				replica.Group = unit.Name
+				replica.Autoscale = nil
+				replica.Standby = scaled
 			}
 			units = append(units, replica)
 		}
@@ -169,7 +171,8 @@ func assign[T any](
 ) error {
 	left := maps.Clone(values)
 	var names []string
-	l.Units, l.Services = slices.Clone(l.Units), slices.Clone(l.Services)
+	l.Units = slices.Clone(l.Units)
+	l.Services = slices.Clone(l.Services)
 	for i := range l.Units {
 		names = append(names, l.Units[i].Name)
 		if value, has := values[l.Units[i].Name]; has {

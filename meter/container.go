@@ -44,11 +44,13 @@ func openGroup(p *probe, root string) (group, error) {
 		}
 		// The init system of a container moves itself into a group below that of the container.
 		path := filepath.Clean("/" + strings.TrimSuffix(words[2], "/init.scope"))
-		g, folder := group{version: 1}, filepath.Join(root, words[1], path)
+		g := group{version: 1}
+		folder := filepath.Join(root, words[1], path)
 		switch {
 		case slices.Contains(strings.Split(words[1], ","), "cpuacct"):
 		case words[1] == "" && unix.Access(filepath.Join(root, "cgroup.controllers"), unix.F_OK) == nil:
-			g.version, folder = 2, filepath.Join(root, path)
+			g.version = 2
+			folder = filepath.Join(root, path)
 		default:
 			continue
 		}
@@ -135,10 +137,15 @@ func (c *container) accounts(s *scratch, sum *counters) error {
 		return err
 	}
 	// Version 1 counts in ticks, version 2 in microseconds.
-	file, user, system, perTick := "cpuacct.stat", "user ", "system ", int64(1)
+	file := "cpuacct.stat"
+	user := "user "
+	system := "system "
+	perTick := int64(1)
 	if c.group.version == 2 {
-		file, user, system, perTick = "cpu.stat", "user_usec ", "system_usec ",
-			nanosecondsPerTick/int64(time.Microsecond)
+		file = "cpu.stat"
+		user = "user_usec "
+		system = "system_usec "
+		perTick = nanosecondsPerTick / int64(time.Microsecond)
 	}
 	text, err := s.file(c.group.dir, file)
 	if err != nil {
@@ -146,7 +153,8 @@ func (c *container) accounts(s *scratch, sum *counters) error {
 	}
 	inUser, _ := lineValue(text, user)
 	inSystem, _ := lineValue(text, system)
-	sum.stat.userTicks, sum.stat.systemTicks = inUser/perTick, inSystem/perTick
+	sum.stat.userTicks = inUser / perTick
+	sum.stat.systemTicks = inSystem / perTick
 	sum.processes = c.readProcesses(s, (*probe).name) // only counted: a container is one row
 	sum.received, sum.sent = c.root.network(s)
 	return nil

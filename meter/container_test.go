@@ -63,7 +63,8 @@ func TestAContainerIsMeteredByItsControlGroup(t *testing.T) {
 
 // TestGroupsOfVersion2 uses a folder in place of the kernel's files.
 func TestGroupsOfVersion2(t *testing.T) {
-	root, process := t.TempDir(), t.TempDir()
+	root := t.TempDir()
+	process := t.TempDir()
 	folder := filepath.Join(root, "system.slice", "docker-1.scope")
 	files := map[string]string{
 		filepath.Join(process, "cgroup"):          "0::/system.slice/docker-1.scope/init.scope\n",

@@ -31,7 +31,8 @@ func (w *worker) follow(cpu []int64) {
 	if len(w.marks) == 0 {
 		return
 	}
-	c, at := &w.course, time.Since(w.marks[0].at)
+	c := &w.course
+	at := time.Since(w.marks[0].at)
 	if passed := at - c.at; passed < lastPoint || passed < pointEvery && !w.complete() {
 		return
 	}
@@ -48,7 +49,9 @@ func (w *worker) follow(cpu []int64) {
 	if w.follows != nil {
 		w.follows(lab.UsedSecond{End: at.Seconds(), Cores: w.coresSince(cpu, at-c.at)})
 	}
-	c.at, c.cpu, c.units = at, used, cpu
+	c.at = at
+	c.cpu = used
+	c.units = cpu
 }
 
 // coresSince returns the mean number of processors in use since the last point, by unit or by role.
@@ -81,7 +84,8 @@ func (w *worker) usageCourse() *lab.UsageCourse {
 		}
 		system++
 		if reason := p.memoryMissing(); reason != "" && points.Memory != nil {
-			points.Memory, points.Unavailable = nil, map[string]string{"memory": "unit " + w.units[i].Name + ": " +
+			points.Memory = nil
+			points.Unavailable = map[string]string{"memory": "unit " + w.units[i].Name + ": " +
 				reason}
 		}
 	}

@@ -13,14 +13,17 @@ import (
 // the server itself measures it, and none after its work. The CPU time of a generator is in no point.
 func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
 	const size = 32 << 20
-	server, client := startChild(t, "server", "system"), startChild(t, "client", lab.RoleGenerator)
+	server := startChild(t, "server", "system")
+	client := startChild(t, "client", lab.RoleGenerator)
 	server.do("burn 100") // before the load, so it must not count
 	var used, working float64
 	m := between(t, func() {
-		begun, before := time.Now(), server.usage()
+		begun := time.Now()
+		before := server.usage()
 		server.do("burn 1200")
 		server.do("allocate " + strconv.Itoa(size)) // which takes 0.1 s on a busy host
-		used, working = (server.usage() - before).Seconds(), time.Since(begun).Seconds()
+		used = (server.usage() - before).Seconds()
+		working = time.Since(begun).Seconds()
 		client.do("burn 1200")
 		time.Sleep(2 * pointEvery)
 	}, server, client)
@@ -51,9 +54,11 @@ func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
 // TestWhoFollowsIsToldOfEachUnit checks that Follow reports the CPU time of each unit, a generator included,
 // during the metering, from the first mark on.
 func TestWhoFollowsIsToldOfEachUnit(t *testing.T) {
-	server, client := startChild(t, "server", "system"), startChild(t, "client", lab.RoleGenerator)
+	server := startChild(t, "server", "system")
+	client := startChild(t, "client", lab.RoleGenerator)
 	metering := watch(t, server, client)
-	used, begin := map[string]float64{}, 0.0
+	used := map[string]float64{}
+	begin := 0.0
 	err := metering.(lab.FollowedMetering).Follow(func(s lab.UsedSecond) {
 		for unit, cores := range s.Cores {
 			used[unit] += cores * (s.End - begin)

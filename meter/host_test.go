@@ -183,7 +183,8 @@ func TestObservationOfThisHost(t *testing.T) {
 // TestOneCalibrationForTwoTrials: a trial that begins directly after another uses its last calibration.
 func TestOneCalibrationForTwoTrials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		host, before := NewHost(""), func(h *Host) float64 {
+		host := NewHost("")
+		before := func(h *Host) float64 {
 			observation, err := h.Observe()
 			testset.Must(t, err)
 			return observation.End(0).CalibrationBefore

@@ -11,7 +11,8 @@ import (
 // TestWhatUnitsUseBeforeTheFirstMark: the idle cores of a child that works before the first mark are its
 // share of that time; those of the other child are zero.
 func TestWhatUnitsUseBeforeTheFirstMark(t *testing.T) {
-	busy, lazy := startChild(t, "busy", "busy"), startChild(t, "lazy", "lazy")
+	busy := startChild(t, "busy", "busy")
+	lazy := startChild(t, "lazy", "lazy")
 	busy.do("burn 200") // before it is metered, so it must not count
 	metering := watch(t, busy, lazy)
 	before := busy.usage()

@@ -41,7 +41,9 @@ func (l *lives) cpu(s *scratch) (int64, error) {
 func (l *lives) accounts(s *scratch, c *counters) error {
 	cpu := c.cpu // of the mark, which reads the CPU clock apart from the accounts
 	*c = l.former
-	c.cpu, c.tasks, c.missing = cpu, slices.Clone(l.former.tasks), nil
+	c.cpu = cpu
+	c.tasks = slices.Clone(l.former.tasks)
+	c.missing = nil
 	noteAll(&c.missing, l.former.missing)
 	c.stat.threads = 0 // threads of former lives have ended
 	if l.present == nil {
@@ -66,7 +68,9 @@ func (c *counters) add(now counters, life int) {
 	}
 	c.read += now.read
 	c.written += now.written
-	c.received, c.sent, c.processes = c.received+now.received, c.sent+now.sent, now.processes
+	c.received = c.received + now.received
+	c.sent = c.sent + now.sent
+	c.processes = now.processes
 	c.largest = max(c.largest, now.largest)
 	noteAll(&c.missing, now.missing)
 }
@@ -142,7 +146,9 @@ func (w *worker) resume(unit lab.Unit) error {
 	if err != nil {
 		return err
 	}
-	dead.present, w.units[i], w.sources[unit.Role] = present, unit, about
+	dead.present = present
+	w.units[i] = unit
+	w.sources[unit.Role] = about
 	return nil
 }
 

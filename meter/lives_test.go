@@ -11,7 +11,8 @@ import (
 // TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed: both lives count, but not the time before the
 // first mark, nor that between the lives.
 func TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed(t *testing.T) {
-	first, other := startChild(t, "orders", "shop"), startChild(t, "stock", "shop")
+	first := startChild(t, "orders", "shop")
+	other := startChild(t, "stock", "shop")
 	first.do("burn 1000") // before the window
 	metering := watch(t, first, other)
 	testset.Must(t, metering.Mark())

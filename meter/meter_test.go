@@ -59,7 +59,8 @@ func TestProcessClockIsTheProcessCPUClock(t *testing.T) {
 
 // TestLongFilesAreReadWhole: such as the list of the processes of a large container.
 func TestLongFilesAreReadWhole(t *testing.T) {
-	name, want := filepath.Join(t.TempDir(), "cgroup.procs"), strings.Repeat("1234567\n", 5000)
+	name := filepath.Join(t.TempDir(), "cgroup.procs")
+	want := strings.Repeat("1234567\n", 5000)
 	testset.Must(t, os.WriteFile(name, []byte(want), 0o600))
 	if got, err := newScratch().file(unix.AT_FDCWD, name); err != nil || string(got) != want {
 		t.Errorf("%d bytes are read (%v), want %d", len(got), err, len(want))

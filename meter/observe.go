@@ -141,7 +141,8 @@ func (h *Host) take() *reading {
 		r.stalled[resource] = stalled
 	}
 	own, err := ownCPU()
-	r.own, r.err = own, errors.Join(r.err, err)
+	r.own = own
+	r.err = errors.Join(r.err, err)
 	r.at = time.Now()
 	return r
 }
@@ -245,5 +246,6 @@ func (h *Host) calibrate() {
 		runtime.KeepAlive(spin(calibrationSteps))
 		fastest = min(fastest, time.Since(start))
 	}
-	h.calibrated.seconds, h.calibrated.at = fastest.Seconds(), time.Now()
+	h.calibrated.seconds = fastest.Seconds()
+	h.calibrated.at = time.Now()
 }

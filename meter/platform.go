@@ -101,7 +101,8 @@ func (h *hostUnit) cpu(s *scratch) (int64, error) {
 			continue // it has ended since
 		}
 		if before := h.seen[pid]; now < before {
-			h.ended, sum = h.ended+before, sum+before
+			h.ended = h.ended + before
+			sum = sum + before
 		}
 		h.seen[pid] = now
 	}

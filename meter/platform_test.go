@@ -31,7 +31,8 @@ func busy(t *testing.T) (program string) {
 func begin(t *testing.T, attributes *syscall.SysProcAttr, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.Command(program, args...) //nolint:noctx // ends with the test
-	attributes.Setpgid, attributes.Pdeathsig = true, syscall.SIGKILL
+	attributes.Setpgid = true
+	attributes.Pdeathsig = syscall.SIGKILL
 	command.SysProcAttr = attributes
 	if err := command.Start(); err != nil {
 		t.Skipf("this host does not let it start: %v", err)
@@ -46,7 +47,7 @@ func begin(t *testing.T, attributes *syscall.SysProcAttr, program string, args .
 const burns = "while :; do :; done"
 
 // TestProgramsOfAHostAreMeteredByTheirNames: all processes of a name count, also those that begin or end
-// during the metering, and no others.
+// during the metering, and no others. Long because each step needs the processes of those before.
 func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	program := busy(t)
 	// The PID says in which PID namespace the programs are.
@@ -70,7 +71,8 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 		err = running.Mark()
 	}
 	testset.Must(t, err)
-	want, lost := burnMore(t, stays), burnMore(t, ends.Process.Pid)
+	want := burnMore(t, stays)
+	lost := burnMore(t, ends.Process.Pid)
 	read := running.(*metering)
 	testset.Must(t, read.ask(func() error { _, err := read.work.cpu(); return err })) // the last reading of ends
 	testset.Must(t, ends.Process.Kill())

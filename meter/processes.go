@@ -110,7 +110,8 @@ func (w *worker) processes(i int, whole lab.Usage) []lab.ProcessUsage {
 		}
 		at := slices.IndexFunc(rows, func(r lab.ProcessUsage) bool { return r.Name == now.name })
 		if at < 0 {
-			rows, at = append(rows, lab.ProcessUsage{Unit: unit.Name, Name: now.name}), len(rows)
+			at = len(rows)
+			rows = append(rows, lab.ProcessUsage{Unit: unit.Name, Name: now.name})
 		}
 		used := time.Duration(now.cpu - before.cpu).Seconds()
 		rest -= used

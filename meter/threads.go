@@ -67,7 +67,8 @@ func threadsOf(unit lab.Unit, pid int) []lab.ThreadUse {
 			continue
 		}
 		tid, _ := strconv.Atoi(entry.Name()) // a number of the kernel
-		first, last := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
+		first := strings.IndexByte(string(text), '(')
+		last := strings.LastIndexByte(string(text), ')')
 		all = append(all, lab.ThreadUse{Unit: unit.Name, Role: unit.Role, ID: fmt.Sprintf("%d/%d", pid, tid),
 			PID: pid, First: tid == pid, Name: string(text[first+1 : last]),
 			UserSeconds:   float64(used.userTicks) / ticksPerSecond,

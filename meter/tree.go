@@ -256,7 +256,8 @@ func (t *tree) memory(s *scratch) (int64, error) {
 			continue // it has ended, and its memory is free
 		}
 		sum += size
-		p.last, p.peak = size, max(p.peak, size)
+		p.last = size
+		p.peak = max(p.peak, size)
 		if p.noMemory != "" {
 			t.noMemory = p.noMemory
 		}

@@ -106,7 +106,8 @@ func argumentsOf(twins []*process, argument string) map[*process]string {
 // given it, and it may differ between trials. Of several such ports it cannot tell which one was given, so it
 // leaves out none: the others may be the only difference between the processes.
 func portsOf(root *probe, all []process) map[*process]string {
-	suffixes, found := map[*process]string{}, map[*process]int{}
+	suffixes := map[*process]string{}
+	found := map[*process]int{}
 	listening := map[string]int{}
 	for _, table := range []string{"net/tcp", "net/tcp6"} {
 		readListening(root.proc(table), listening)

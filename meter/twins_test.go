@@ -15,7 +15,8 @@ import (
 // chooses, or else by their folders, or else by their ports. The folder of the root and a port that the root
 // was given differ between trials, so names do not contain them.
 func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
-	dir, program := t.TempDir(), filepath.Base(os.Args[0])
+	dir := t.TempDir()
+	program := filepath.Base(os.Args[0])
 	for _, folder := range []string{"cart", "shelf"} {
 		testset.Must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
 	}
@@ -42,7 +43,8 @@ func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := startChild(t, "server", "system")
-			parent.unit.Span, parent.unit.NameBy = lab.SpanTree, c.by
+			parent.unit.Span = lab.SpanTree
+			parent.unit.NameBy = c.by
 			want := slices.Clone(c.want)
 			for i, order := range c.orders {
 				answer := parent.do("start " + order)
@@ -64,8 +66,8 @@ func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 
 // TestScriptsOfOneNameAreToldApart checks that scripts with the same name are named by their folders.
 func TestScriptsOfOneNameAreToldApart(t *testing.T) {
-	one, other := &process{name: "node server.js", file: "cart/server.js"},
-		&process{name: "node server.js", file: "/srv/shelf/server.js"}
+	one := &process{name: "node server.js", file: "cart/server.js"}
+	other := &process{name: "node server.js", file: "/srv/shelf/server.js"}
 	root := &probe{dir: -1}
 	if !addWhatDiffers([]*process{one, other}, foldersOf(root, []*process{one, other})) ||
 		one.name != "node server.js in cart" || other.name != "node server.js in shelf" {

@@ -81,10 +81,12 @@ func (w *worker) metered() lab.Metered {
 	}
 	combine := func(members []int, s sampled) lab.Usage {
 		group := w.group(members, deltas, splits)
-		group.MeanMemoryBytes, group.PeakMemoryBytes = s.mean(), s.peak
+		group.MeanMemoryBytes = s.mean()
+		group.PeakMemoryBytes = s.peak
 		return group
 	}
-	window, idle := w.marks[1].at.Sub(w.marks[0].at), w.idle()
+	window := w.marks[1].at.Sub(w.marks[0].at)
+	idle := w.idle()
 	inWindow := time.Duration(w.marks[1].own - w.marks[0].own)
 	result := lab.Metered{
 		Total:               combine(all, w.memory.total),

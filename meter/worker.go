@@ -55,7 +55,8 @@ func newWorker(m *Meter, units []lab.Unit) *worker {
 	for _, unit := range units {
 		at := slices.Index(w.roles, unit.Role)
 		if at < 0 {
-			at, w.roles = len(w.roles), append(w.roles, unit.Role)
+			at = len(w.roles)
+			w.roles = append(w.roles, unit.Role)
 		}
 		w.roleOf = append(w.roleOf, at)
 	}
@@ -148,10 +149,12 @@ func (w *worker) mark() error {
 		if err := errors.Join(w.readAccounts(&next), w.readClocks(&next)); err != nil {
 			return err
 		}
-		next.own, next.at = w.own(), time.Now()
+		next.own = w.own()
+		next.at = time.Now()
 		w.marks = append(w.marks, next)
 	case 1:
-		next.own, next.at = w.own(), time.Now()
+		next.own = w.own()
+		next.at = time.Now()
 		if err := errors.Join(w.readClocks(&next), w.readAccounts(&next)); err != nil {
 			return err
 		}

@@ -149,7 +149,8 @@ func OfPoints(points []Point, source Source, n int) Distribution {
 		return d
 	}
 	mean, _ := Moments(points)
-	d.Mean, d.Quantiles = duration(mean), Quantiles{}
+	d.Mean = duration(mean)
+	d.Quantiles = Quantiles{}
 	for _, p := range points {
 		d.Quantiles[quantileName(p.Share)] = duration(p.Seconds)
 	}

@@ -191,16 +191,20 @@ func (n *node) distribution(source Source, value func(*execution) float64) Distr
 // visits returns the work of a node at each store.
 func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 	for _, name := range slices.Sorted(maps.Keys(b.stores)) {
-		v, visited := Visit{Store: name}, false // there may be no statement, but the time of a BEGIN
+		v := Visit{Store: name}
+		visited := false // there may be no statement, but the time of a BEGIN
 		for _, e := range n.seen {
 			if at := e.visits[name]; at != nil {
-				v.Statements, v.Commits, visited = v.Statements+at.statements, v.Commits+at.commits, true
+				v.Statements = v.Statements + at.statements
+				v.Commits = v.Commits + at.commits
+				visited = true
 			}
 		}
 		if !visited {
 			continue
 		}
-		v.Statements, v.Commits = v.Statements/float64(len(n.seen)), v.Commits/float64(len(n.seen))
+		v.Statements = v.Statements / float64(len(n.seen))
+		v.Commits = v.Commits / float64(len(n.seen))
 		// Only the mean and the number of values are used.
 		inStore := n.distribution(Meter, func(e *execution) float64 {
 			at := e.visits[name]

@@ -103,7 +103,8 @@ type builder struct {
 // note adds a note, unless the same one exists.
 func (b *builder) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !b.noted[text] {
-		b.noted[text], b.notes = true, append(b.notes, text)
+		b.noted[text] = true
+		b.notes = append(b.notes, text)
 	}
 }
 
@@ -197,7 +198,8 @@ func (b *builder) component(s *lab.SpanNode, caller *node) (component, unit stri
 		component = b.componentName(unit + "/" + component)
 	}
 	if _, known := b.unitOf[component]; !known {
-		b.unitOf[component], b.units[unit] = unit, append(b.units[unit], component)
+		b.unitOf[component] = unit
+		b.units[unit] = append(b.units[unit], component)
 	}
 	return component, unit
 }
@@ -301,7 +303,8 @@ func (b *builder) walk(s *lab.SpanNode, e *execution, by *clientSpan) {
 // visit adds a statement or a commit to an execution.
 func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 	store := b.StoreOf(e.of.unit, e.of.component, s)
-	store.Name, store.Kind = tidy(store.Name), tidy(store.Kind)
+	store.Name = tidy(store.Name)
+	store.Kind = tidy(store.Kind)
 	b.stores[store.Name] = store
 	if e.visits == nil {
 		e.visits = map[string]*visit{}
@@ -325,7 +328,8 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 		v.statements++
 	}
 	if commits {
-		v.commits, v.inCommits = v.commits+1, v.inCommits+own
+		v.commits = v.commits + 1
+		v.inCommits = v.inCommits + own
 	} else {
 		v.inStatements += own
 	}
@@ -351,11 +355,13 @@ func (b *builder) callee(s *lab.SpanNode, from *execution, by *clientSpan) *exec
 			n.crosses == like.crosses
 	})
 	if i < 0 {
-		i, from.of.calls = len(from.of.calls), append(from.of.calls, &like)
+		i = len(from.of.calls)
+		from.of.calls = append(from.of.calls, &like)
 	}
 	n := from.of.calls[i]
 	e := n.begin(s.End)
-	n.before, from.made = n.before+from.made, from.made+1
+	n.before = n.before + from.made
+	from.made = from.made + 1
 	if by != nil && n.crosses && by.to == nil { // the first callee has the times of the client's span
 		by.to = e
 	}

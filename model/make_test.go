@@ -31,7 +31,8 @@ func span(
 
 // to makes a span one of a client that calls a peer.
 func to(peer string, s *lab.SpanNode) *lab.SpanNode {
-	s.Name, s.Peer = s.Name+" to "+peer, peer
+	s.Name = s.Name + " to " + peer
+	s.Peer = peer
 	return s
 }
 
@@ -281,8 +282,10 @@ func TestCallsAreInTheirOrder(t *testing.T) {
 // call before it.
 func TestParallelCallsBehindAMessage(t *testing.T) {
 	took := func(d time.Duration) Call { return Call{Count: 1, CPU: Distribution{Mean: d}} }
-	message, parallel := took(time.Second), took(2*time.Millisecond)
-	message.Async, parallel.Parallel = true, true
+	message := took(time.Second)
+	parallel := took(2 * time.Millisecond)
+	message.Async = true
+	parallel.Parallel = true
 	for want, calls := range map[float64][]Call{
 		0.002: {took(time.Millisecond), parallel},
 		0.003: {took(time.Millisecond), message, parallel},

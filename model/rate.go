@@ -39,7 +39,8 @@ func (m Model) rated(cpu func(Measurement) Distribution) (all []Rated) {
 	for _, m := range measured {
 		last := len(all) - 1
 		if last < 0 || !SameRate(all[last].Rate, m.Rate) {
-			all, same = append(all, Rated{m.Rate, cpu(m).Seconds()}), 1
+			all = append(all, Rated{m.Rate, cpu(m).Seconds()})
+			same = 1
 			continue
 		}
 		same++
@@ -136,7 +137,8 @@ func (m Model) Rewritten(change func(*Call)) Model {
 			hop := *c.Hop
 			c.Hop = &hop
 		}
-		c.Visits, c.Calls = slices.Clone(c.Visits), slices.Clone(c.Calls)
+		c.Visits = slices.Clone(c.Visits)
+		c.Calls = slices.Clone(c.Calls)
 		change(&c)
 		for i := range c.Calls {
 			c.Calls[i] = copied(c.Calls[i])

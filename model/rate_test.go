@@ -27,7 +27,8 @@ func TestCPUTimesAtARate(t *testing.T) {
 	m := rated(map[float64]float64{20: 4, 80: 2, 320: 1})
 	// A measurement in another placement must not count.
 	elsewhere := m.Measured[0]
-	elsewhere.Placement, elsewhere.Rate = "b", 40
+	elsewhere.Placement = "b"
+	elsewhere.Rate = 40
 	m.Measured = append(m.Measured, elsewhere)
 	for rate, want := range map[float64]float64{5: 4, 20: 4, 40: 3, 80: 2, 160: 1.5, 320: 1, 1000: 1} {
 		at := m.AtRate(rate, m.RatedCPU())

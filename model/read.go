@@ -225,7 +225,8 @@ func (c *checker) distribution(place string, d Distribution) {
 		c.expect(known, at, "is no quantile: expected min, max, or a name such as p50 or p99.9")
 		c.expect(value >= 0 && value <= longest, at, "is %v, expected 0s to %v", value, longest)
 	}
-	points, before := d.Quantiles.Points(), Point{Share: math.Inf(-1)}
+	points := d.Quantiles.Points()
+	before := Point{Share: math.Inf(-1)}
 	for _, p := range points {
 		name := quantileName(p.Share)
 		c.expect(p.Share > before.Share, place+".quantiles", "names the quantile %s twice", name)

@@ -151,7 +151,10 @@ func formatTime(d time.Duration) string {
 // Weak lists what the model lacks, and which of its numbers rest on few measurements.
 func (m Model) Weak() (weak []string) {
 	note := func(format string, args ...any) { weak = append(weak, fmt.Sprintf(format, args...)) }
-	cpu, metered, guessed, few := m.CPU(), true, 0, 0
+	cpu := m.CPU()
+	metered := true
+	guessed := 0
+	few := 0
 	for _, o := range m.Operations {
 		o.Call.Executions(func(c *Call, _ float64) {
 			metered = metered && (c.CPU.Mean == 0 || c.CPU.Source != Trace)
@@ -161,7 +164,8 @@ func (m Model) Weak() (weak []string) {
 				few++
 			}
 		})
-		measured, explained := o.Time.Seconds(), o.Call.explained()
+		measured := o.Time.Seconds()
+		explained := o.Call.explained()
 		if off := explained/measured - 1; measured > 0 && math.Abs(off) > muchUnexplained {
 			note("%s: its calls explain %s of %s (%+.0f %%)", o.Name, formatTime(duration(explained)),
 				formatTime(o.Time.Mean), 100*off)
@@ -225,7 +229,8 @@ func (c *Call) explained() float64 {
 			continue
 		}
 		if !callee.Parallel {
-			sum, together = sum+together, callee.Count*callee.explained()
+			sum = sum + together
+			together = callee.Count * callee.explained()
 			continue
 		}
 		// Its executions run in parallel, too: several take as long as one.

@@ -15,7 +15,8 @@ func OfTrial(t lab.Trial, metrics []lab.Metric) (measured Measurement, known boo
 		m, _ := lab.FindMetric(metrics, quantity, noQuantile, per)
 		return t.Measures[m.Name]
 	}
-	cpu, used := measure(lab.CPU, lab.PerOperation), t.Metered.Used()
+	cpu := measure(lab.CPU, lab.PerOperation)
+	used := t.Metered.Used()
 	if cpu == 0 || used.Lacks("cpu_seconds") {
 		return Measurement{}, false
 	}

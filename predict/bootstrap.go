@@ -103,7 +103,8 @@ type sample struct {
 // replicated simulates resampled models in both placements, on all processors.
 func (a *Answer) replicated(ctx context.Context) (*sample, error) {
 	q := a.Question
-	pairs, failed := make([]pair, replicateCount), make([]error, replicateCount)
+	pairs := make([]pair, replicateCount)
+	failed := make([]error, replicateCount)
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var workers sync.WaitGroup
 	for i := range pairs {
@@ -112,7 +113,8 @@ func (a *Answer) replicated(ctx context.Context) (*sample, error) {
 			defer func() { <-slots }()
 			seed := q.Seed + uint64(i) + 1
 			random := rand.New(rand.NewPCG(seed, 0))
-			m, hop := resampled(q.Model, random), a.Hop.redrawn(random)
+			m := resampled(q.Model, random)
+			hop := a.Hop.redrawn(random)
 			pairs[i], failed[i] = a.replicate(ctx, m, hop, seed)
 		})
 	}
@@ -137,8 +139,10 @@ func (a *Answer) replicate(ctx context.Context, m model.Model, hop *Hop, seed ui
 		// CPU time alone limits it then, and the replicates differ most.
 		slowed = 0
 	}
-	rated, busy := withStores(m.AtRate(q.Rate, m.RatedCPU()), factor), withStores(m.AtCapacity(), slowed)
-	atCapacity, generator := hop.atCapacity(used), m.GeneratorAtCapacity()
+	rated := withStores(m.AtRate(q.Rate, m.RatedCPU()), factor)
+	busy := withStores(m.AtCapacity(), slowed)
+	atCapacity := hop.atCapacity(used)
+	generator := m.GeneratorAtCapacity()
 	for _, side := range []struct {
 		units  []model.Unit
 		stores Stores

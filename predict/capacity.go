@@ -38,11 +38,14 @@ type explanation struct{ stores, correction float64 }
 func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
 	q := a.Question
 	users, rate, used := measuredCapacity(q.Model, q.MeasuredCores)
-	m, hop, generator := q.Model.AtCapacity(), q.Hop.atCapacity(used), q.Model.GeneratorAtCapacity()
+	m := q.Model.AtCapacity()
+	hop := q.Hop.atCapacity(used)
+	generator := q.Model.GeneratorAtCapacity()
 	if hop == nil {
 		hop = usualHop(m)
 	}
-	there, explanations := site{q.MeasuredCores, SharedStores, hop, generator}, []explanation{{1, 1}}
+	there := site{q.MeasuredCores, SharedStores, hop, generator}
+	explanations := []explanation{{1, 1}}
 	if users > 0 {
 		if explanations, err = a.explain(ctx, m, there, users, rate); err != nil {
 			return asIs, changed, err
@@ -81,7 +84,8 @@ func explained(explanations []explanation, m model.Model, units []model.Unit, at
 			all = bound{low: rate, high: rate, by: of.by}
 			continue
 		}
-		all.low, all.high = min(all.low, rate), max(all.high, rate)
+		all.low = min(all.low, rate)
+		all.high = max(all.high, rate)
 		if of.by != all.by {
 			all.by += " or " + of.by
 		}
@@ -158,7 +162,8 @@ func (a *Answer) checkCapacities(
 		}
 		c := CapacityCheck{of.Placement, of.Users, Compared{most.rate, of.Rate}}
 		_, right := c.Capacity.Judge(MarginCapacity, Gap{})
-		a.CapacityChecks, a.CapacityWithheld = append(a.CapacityChecks, c), a.CapacityWithheld || !right
+		a.CapacityChecks = append(a.CapacityChecks, c)
+		a.CapacityWithheld = a.CapacityWithheld || !right
 	}
 	return nil
 }
@@ -178,7 +183,9 @@ func measuredCapacity(m model.Model, cores float64) (users int, rate, used float
 	used = 1
 	for _, of := range Pooled(m.Measured) {
 		if of.Users > 0 && of.Placement == "" && of.Rate > rate {
-			users, rate, used = of.Users, of.Rate, min(1, of.Rate*of.CPU.Mean.Seconds()/cores)
+			users = of.Users
+			rate = of.Rate
+			used = min(1, of.Rate*of.CPU.Mean.Seconds()/cores)
 		}
 	}
 	return users, rate, used

@@ -18,8 +18,8 @@ func saturatedShop() Question {
 	front.CPU.Quantiles = model.Quantiles{"min": 50 * time.Microsecond, "max": 950 * time.Microsecond}
 	front.Calls[0].Visits = nil
 	q.Model.Measured[0].Time = of(1600 * time.Microsecond)
-	idle, busy := HopSample{CPU: q.Hop.CPU, Elapsed: q.Hop.CPU + q.Hop.Wait, Used: 0.1},
-		HopSample{CPU: q.Hop.CPU / 2, Used: 0.7, Closed: true}
+	idle := HopSample{CPU: q.Hop.CPU, Elapsed: q.Hop.CPU + q.Hop.Wait, Used: 0.1}
+	busy := HopSample{CPU: q.Hop.CPU / 2, Used: 0.7, Closed: true}
 	q.Hop = MeasuredHop([]HopSample{idle, idle, busy, busy}, "a test")
 	q.Model.Measured = append(q.Model.Measured,
 		model.Measurement{Rate: 1500, Users: 64, CPU: of(800 * time.Microsecond)},
@@ -100,7 +100,8 @@ func TestACapacityOfAnotherPlacementIsACheck(t *testing.T) {
 	for measured, want := range map[float64]string{1650: "%, margin 15 %)",
 		1300: " % off, beyond the margin of 15 %)"} {
 		q := saturatedShop()
-		q.Model.Measured[1].Rate, q.Model.Measured[2].Rate = 2000, 2000
+		q.Model.Measured[1].Rate = 2000
+		q.Model.Measured[2].Rate = 2000
 		q.Model.Measured = append(q.Model.Measured, model.Measurement{Placement: "stock", Rate: measured, Users: 64,
 			CPU: of(900 * time.Microsecond)})
 		a := predicted(t, q)
@@ -112,7 +113,8 @@ func TestACapacityOfAnotherPlacementIsACheck(t *testing.T) {
 		if err := a.Write(&text); err != nil || !strings.Contains(text.String(), want) {
 			t.Errorf("%v: no %q in\n%s", err, want, text.String())
 		}
-		d, wrong := a.Document(), measured == 1300
+		d := a.Document()
+		wrong := measured == 1300
 		said := strings.Contains(text.String(), "The capacity is withheld")
 		if noRate := d.Changed.HeldRate == nil; a.CapacityWithheld != wrong || noRate != wrong || said != wrong ||
 			(d.Changed.Capacity == nil) != wrong || len(d.CapacityChecks) != 1 {

@@ -131,7 +131,8 @@ func split(units []model.Unit, group []string) ([]model.Unit, error) {
 		}
 		left := units[from]
 		if i == 0 {
-			apart.Cores, apart.Workers = left.Cores, left.Workers
+			apart.Cores = left.Cores
+			apart.Workers = left.Workers
 		}
 		left.Components = slices.DeleteFunc(slices.Clone(left.Components),
 			func(c string) bool { return c == component })

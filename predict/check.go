@@ -100,7 +100,8 @@ func (q Question) checks(ctx context.Context, defaultHop *Hop) ([]Check, error) 
 			}
 		}
 		rated := withStores(q.Model.AtRate(m.Rate, q.cpuForCheck(m.Rate)), fitted[m.Rate])
-		units, at := q.Model.Units, site{q.MeasuredCores, SharedStores, defaultHop, q.Model.GeneratorAt(m.Rate)}
+		units := q.Model.Units
+		at := site{q.MeasuredCores, SharedStores, defaultHop, q.Model.GeneratorAt(m.Rate)}
 		if m.Placement != "" {
 			at.stores = q.Change.Stores
 			if units, err = (Change{Split: ParseGroups(m.Placement)}).Apply(q.Model); err != nil {
@@ -117,8 +118,9 @@ func (q Question) checks(ctx context.Context, defaultHop *Hop) ([]Check, error) 
 		c := Check{Placement: m.Placement, Rate: m.Rate}
 		f, err := placed.play(ctx, m.Rate, q.Operations, q.Seed)
 		if overloaded(err) {
-			f, err = figures{median: math.Inf(1), mean: math.Inf(1), p99: math.Inf(1), cpu: math.Inf(1),
-				utilization: 1}, nil
+			f = figures{median: math.Inf(1), mean: math.Inf(1), p99: math.Inf(1), cpu: math.Inf(1),
+				utilization: 1}
+			err = nil
 		}
 		if err != nil {
 			return nil, err
@@ -168,7 +170,8 @@ func Pooled(measured []model.Measurement) (all []model.Measurement) {
 				}
 			}
 		}
-		first.CPU.Mean, first.Time.Mean = durationBy(stats.Mean, cpu), durationBy(stats.Median, means)
+		first.CPU.Mean = durationBy(stats.Mean, cpu)
+		first.Time.Mean = durationBy(stats.Median, means)
 		if first.Users > 0 { // the rate is what was measured
 			first.Rate = stats.Mean(rates)
 		}
@@ -176,7 +179,8 @@ func Pooled(measured []model.Measurement) (all []model.Measurement) {
 		for name, values := range quantiles {
 			first.Time.Quantiles[name] = durationBy(stats.Median, values)
 		}
-		all, measured = append(all, first), others
+		all = append(all, first)
+		measured = others
 	}
 	return all
 }
@@ -221,9 +225,12 @@ func (q Question) leavesOut(rate float64) bool {
 func (c *Check) fill(f figures, m model.Measurement) {
 	c.Utilization = f.utilization
 	c.CPU = Compared{f.cpu, m.CPU.Seconds()}
-	c.Time, c.OfMean = Compared{f.mean, m.Time.Seconds()}, true
+	c.Time = Compared{f.mean, m.Time.Seconds()}
+	c.OfMean = true
 	if median, known := m.Time.Quantiles["p50"]; known {
-		c.Time, c.OfMean, c.Gap = Compared{f.median, median.Seconds()}, false, MedianGap(m)
+		c.Time = Compared{f.median, median.Seconds()}
+		c.OfMean = false
+		c.Gap = MedianGap(m)
 	}
 	if tail, known := m.Time.Quantiles["p99"]; known {
 		c.Tail = Compared{f.p99, tail.Seconds()}

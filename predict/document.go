@@ -20,7 +20,8 @@ func (a Answer) Document() lab.Prediction {
 			Decisive: c.Decisive, OfMean: c.OfMean, Time: c.Time.document(), P99: c.Tail.document(),
 			CPU: c.CPU.document()}
 		if c.Gap.Low > 0 {
-			one.P45, one.P55 = &c.Gap.Low, &c.Gap.High
+			one.P45 = &c.Gap.Low
+			one.P55 = &c.Gap.High
 		}
 		d.Checks = append(d.Checks, one)
 	}
@@ -29,24 +30,36 @@ func (a Answer) Document() lab.Prediction {
 	}
 	if a.Capacity.Measured > 0 {
 		c := a.Capacity.document()
-		d.CapacityCheck, d.StoreFactor = &c, a.StoreFactor
+		d.CapacityCheck = &c
+		d.StoreFactor = a.StoreFactor
 	}
 	for _, c := range a.CapacityChecks {
 		d.CapacityChecks = append(d.CapacityChecks, lab.PredictedCapacity{Placement: c.Placement, Users: c.Users,
 			Capacity: c.Capacity.document()})
 	}
-	asIs, changed := a.AsIs.document(), a.Changed.document()
-	median, tail, cpu := between(a.Median), between(a.P99), between(a.CPU)
-	d.AsIs, d.Changed, d.MedianRatio, d.P99Ratio, d.CPURatio = &asIs, &changed, &median, &tail, &cpu
+	asIs := a.AsIs.document()
+	changed := a.Changed.document()
+	median := between(a.Median)
+	tail := between(a.P99)
+	cpu := between(a.CPU)
+	d.AsIs = &asIs
+	d.Changed = &changed
+	d.MedianRatio = &median
+	d.P99Ratio = &tail
+	d.CPURatio = &cpu
 	if a.TailWithheld {
-		d.AsIs.P99, d.Changed.P99, d.P99Ratio = nil, nil, nil
+		d.AsIs.P99 = nil
+		d.Changed.P99 = nil
+		d.P99Ratio = nil
 	}
 	if a.CapacityWithheld {
 		for _, side := range []*lab.PredictedSystem{d.AsIs, d.Changed} {
-			side.Capacity, side.CapacityBy = nil, ""
+			side.Capacity = nil
+			side.CapacityBy = ""
 		}
 	}
-	d.Causes, d.CPUCauses = a.Causes, a.CPUCauses
+	d.Causes = a.Causes
+	d.CPUCauses = a.CPUCauses
 	return d
 }
 
@@ -54,7 +67,8 @@ func (a Answer) Document() lab.Prediction {
 func between(e stats.Estimate) lab.Estimate { return figure.Between(e.Value, e.Low, e.High) }
 
 func (o Outcome) document() lab.PredictedSystem {
-	p99, capacity := between(o.P99), between(o.Capacity)
+	p99 := between(o.P99)
+	capacity := between(o.Capacity)
 	d := lab.PredictedSystem{Median: between(o.Median), P99: &p99, CPU: between(o.CPU), Cores: between(o.Cores),
 		Busiest: o.busiest, Utilization: o.utilization, Capacity: &capacity, CapacityBy: o.CapacityBy,
 		Hops: o.Hops, HeldBeyond: o.Held.Beyond, Units: o.Units}

@@ -46,8 +46,11 @@ func MeasuredHop(samples []HopSample, source string) *Hop {
 // set sets the cost of a call by the CPU time of both sides and the time until the caller goes on. If the CPU
 // time is longer, no caller waits for the rest: both sides work at once, or after the answer.
 func (h *Hop) set(cpu, elapsed float64) {
-	cpu, elapsed = max(0, cpu), max(0, elapsed)
-	h.CPU, h.Wait, h.Aside = cpu, max(0, elapsed-cpu), max(0, cpu-elapsed)
+	cpu = max(0, cpu)
+	elapsed = max(0, elapsed)
+	h.CPU = cpu
+	h.Wait = max(0, elapsed-cpu)
+	h.Aside = max(0, cpu-elapsed)
 }
 
 // elapsed returns the time until the caller goes on; see set.
@@ -57,7 +60,9 @@ func (h *Hop) elapsed() float64 { return h.CPU - h.Aside + h.Wait }
 func (h *Hop) values(closed bool) (cpu, elapsed, used []float64) {
 	for _, s := range h.samples {
 		if s.Closed == closed {
-			cpu, elapsed, used = append(cpu, s.CPU), append(elapsed, s.Elapsed), append(used, s.Used)
+			cpu = append(cpu, s.CPU)
+			elapsed = append(elapsed, s.Elapsed)
+			used = append(used, s.Used)
 		}
 	}
 	return cpu, elapsed, used
@@ -229,7 +234,8 @@ func (h *Hop) redrawn(random *rand.Rand) *Hop {
 
 // usualHop returns the mean of the model's own hops, weighted by their calls; nil if it has none.
 func usualHop(m model.Model) *Hop {
-	usual, calls := Hop{Source: "the mean of the hops in the model"}, 0.0
+	usual := Hop{Source: "the mean of the hops in the model"}
+	calls := 0.0
 	for i := range m.Operations {
 		o := &m.Operations[i]
 		o.Call.Executions(func(c *model.Call, times float64) {
@@ -244,6 +250,7 @@ func usualHop(m model.Model) *Hop {
 	if calls == 0 {
 		return nil
 	}
-	usual.CPU, usual.Wait = usual.CPU/calls, usual.Wait/calls
+	usual.CPU = usual.CPU / calls
+	usual.Wait = usual.Wait / calls
 	return &usual
 }

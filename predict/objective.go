@@ -51,12 +51,15 @@ func (a *Answer) held(ctx context.Context, p placement, capacity bound, f figure
 		return Held{Withheld: "withheld"}, nil
 	}
 	simulated := a.Question.Rate / f.utilization // the rate that uses the busiest resource fully
-	most, corrected, residual := MostUsed*simulated, 1.0, 0.0
+	most := MostUsed * simulated
+	corrected := 1.0
+	residual := 0.0
 	if a.Capacity.Measured > 0 {
 		if a.CapacityWithheld {
 			return Held{Withheld: "withheld"}, nil
 		}
-		corrected, residual = capacity.rate/simulated, a.worstCapacity()
+		corrected = capacity.rate / simulated
+		residual = a.worstCapacity()
 	}
 	var rates [3]float64
 	for i, sign := range []float64{0, -1, 1} {

@@ -138,7 +138,8 @@ func (r *Ranking) choose(components []string) {
 	slices.SortStableFunc(r.Partitions, cheapest)
 	for i := range r.Partitions[1:] {
 		before, p := r.Partitions[i], &r.Partitions[i+1]
-		p.Added, p.Removed = of.crossOnly(p.group, before.group), of.crossOnly(before.group, p.group)
+		p.Added = of.crossOnly(p.group, before.group)
+		p.Removed = of.crossOnly(before.group, p.group)
 	}
 }
 
@@ -146,7 +147,8 @@ func (r *Ranking) choose(components []string) {
 func (r *Ranking) estimate(components []string) error {
 	q := r.Question
 	asIs := r.Partitions[slices.IndexFunc(r.Partitions, func(p Partition) bool { return p.AsIs })]
-	samples, used := make([]prices, replicateCount), q.used()
+	samples := make([]prices, replicateCount)
+	used := q.used()
 	for i := range samples {
 		random := rand.New(rand.NewPCG(q.Seed+uint64(i)+1, 0))
 		m := resampled(q.Model, random)
@@ -165,7 +167,8 @@ func (r *Ranking) estimate(components []string) error {
 		if !p.AsIs {
 			p.Ratio = all.around(p.CPU.Value/asIs.CPU.Value,
 				func(p pair) float64 { return p.changed.cpu / p.asIs.cpu }, residual)
-			p.CPU, p.Ratio = q.Past.Widened(FigureCPU, p.CPU), q.Past.Widened(FigureCPU, p.Ratio)
+			p.CPU = q.Past.Widened(FigureCPU, p.CPU)
+			p.Ratio = q.Past.Widened(FigureCPU, p.Ratio)
 		}
 		if all.err != nil {
 			return fmt.Errorf("partition %s: %w", p.Placement(), all.err)
@@ -181,7 +184,8 @@ func (r *Ranking) simulate(ctx context.Context) error {
 	rated := withStores(q.rated(), r.StoreFactorAtRate)
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
-		units, at := q.Model.Units, q.site(SharedStores, r.Hop)
+		units := q.Model.Units
+		at := q.site(SharedStores, r.Hop)
 		if !p.AsIs {
 			at.stores = q.Change.Stores
 			var err error
@@ -203,7 +207,8 @@ func (r *Ranking) simulate(ctx context.Context) error {
 		case f.utilization > MostUsed:
 			p.Withheld = "used too far"
 		}
-		p.Busiest, p.Utilization = f.busiest, f.utilization
+		p.Busiest = f.busiest
+		p.Utilization = f.utilization
 		p.Median = stats.Estimate{Value: f.median, Low: f.median / (1 + residual), High: f.median * (1 + residual)}
 		if !p.AsIs {
 			p.Median = q.Past.Widened(FigureMedian, p.Median)
@@ -278,7 +283,8 @@ func (p *prices) add(c *model.Call, caller string, components []string, times fl
 	case defaultHop != nil:
 		hop = defaultHop.CPU
 	}
-	from, to := slices.Index(components, caller), slices.Index(components, c.Component)
+	from := slices.Index(components, caller)
+	to := slices.Index(components, c.Component)
 	i := slices.IndexFunc(p.cross, func(of priced) bool { return of.from == from && of.to == to })
 	if i < 0 {
 		i = len(p.cross)

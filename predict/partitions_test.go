@@ -106,7 +106,8 @@ func TestTheSystemAsItIsIsRanked(t *testing.T) {
 // TestRankingsAreRefusedAndWithheld as answers to changes are.
 func TestRankingsAreRefusedAndWithheld(t *testing.T) {
 	q := splitStock()
-	q.Change, q.Hop = Change{}, nil
+	q.Change = Change{}
+	q.Hop = nil
 	if _, err := Rank(t.Context(), q); err == nil || !strings.Contains(err.Error(), "--hop") {
 		t.Errorf("%v, want that the cost of a hop is missing", err)
 	}
@@ -117,7 +118,8 @@ func TestRankingsAreRefusedAndWithheld(t *testing.T) {
 		t.Errorf("%v, want that these are too many", err)
 	}
 	q = splitStock()
-	q.Change, q.Model.Measured = Change{}, nil
+	q.Change = Change{}
+	q.Model.Measured = nil
 	r := ranked(t, q)
 	if len(r.Withheld) == 0 || len(r.Partitions) > 0 {
 		t.Errorf("nothing was measured, and the ranking is %+v", r)

@@ -54,7 +54,8 @@ func (p placement) figures(r sim.Result) figures {
 			f.parts[i] += share * b.Parts[i]
 		}
 	}
-	busy, units := stats.Mean(r.Processors[0].Busy), r.Units
+	busy := stats.Mean(r.Processors[0].Busy)
+	units := r.Units
 	f.cores = busy
 	if last := len(units) - 1; p.generates {
 		f.cores -= stats.Mean(units[last].Cores)
@@ -81,7 +82,8 @@ func (p placement) figures(r sim.Result) figures {
 // use records a resource and its utilisation, unless another one is used more.
 func (f *figures) use(what string, utilization float64) {
 	if utilization >= f.utilization {
-		f.busiest, f.utilization = what, utilization
+		f.busiest = what
+		f.utilization = utilization
 	}
 }
 

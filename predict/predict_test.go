@@ -103,7 +103,9 @@ func TestMergeRemovesHops(t *testing.T) {
 		Time: of(4200 * time.Microsecond)}}
 	stock := &apart.Operations[0].Call.Calls[0].Calls[0]
 	stock.Hop = &model.Hop{CPU: of(100 * time.Microsecond), Wait: of(50 * time.Microsecond)}
-	q.Model, q.Hop, q.Change = apart, nil, Change{Merge: []string{"shop", "stock"}}
+	q.Model = apart
+	q.Hop = nil
+	q.Change = Change{Merge: []string{"shop", "stock"}}
 	a := predicted(t, q)
 	near(t, "CPU as it is", a.AsIs.CPU.Value, 1.8e-3, 1e-3)
 	near(t, "CPU together", a.Changed.CPU.Value, 1.6e-3, 1e-3)
@@ -136,7 +138,8 @@ func TestTreesBecomePrograms(t *testing.T) {
 		"a server":            {model.Call{Visits: []model.Visit{visit}}, 10, 4},
 		"a hop":               {model.Call{Calls: []model.Call{repeated(far, 2)}}, 2 * 5, 2 * 2},
 	} {
-		c.call.Component, c.call.Count = "a", 1
+		c.call.Component = "a"
+		c.call.Count = 1
 		m := model.Model{Units: []model.Unit{{Name: "u", Components: []string{"a", "b"}, Replicas: 1},
 			{Name: "v", Components: []string{"far"}, Replicas: 2, Workers: 1}},
 			Stores:     []model.Store{{Name: "db", Server: true, Workers: 2}},
@@ -162,7 +165,8 @@ func TestStoresOfTheirOwn(t *testing.T) {
 	for server, more := range map[bool]time.Duration{false: 0, true: time.Millisecond} {
 		first := model.Call{Component: "a", Count: 1, Visits: slices.Clone(commits),
 			Calls: []model.Call{{Component: "b", Count: 1, Visits: slices.Clone(commits)}}}
-		first.Visits[0].CPU, first.Calls[0].Visits[0].CPU = of(more), of(more)
+		first.Visits[0].CPU = of(more)
+		first.Calls[0].Visits[0].CPU = of(more)
 		m := model.Model{Units: []model.Unit{{Name: "u", Components: []string{"a", "b"}, Replicas: 1}},
 			Stores:     []model.Store{{Name: "db", Server: server, Workers: 1}},
 			Operations: []model.Operation{{Weight: 1, Call: first}}}
@@ -211,7 +215,8 @@ func TestAnswersAreWithheld(t *testing.T) {
 			back := model.Call{Component: "front", Name: "Back", Count: 1, Source: model.Trace, N: 1000,
 				CPU: of(time.Microsecond)}
 			orders.Calls = append(orders.Calls, back)
-			q.Model.Units[0].Workers, q.Change = 64, Change{Split: ParseGroups("orders")}
+			q.Model.Units[0].Workers = 64
+			q.Change = Change{Split: ParseGroups("orders")}
 		},
 		"no CPU time of stock": func(q *Question) {
 			q.Model.Operations[0].Call.Calls[0].Calls[0].CPU = model.Distribution{}

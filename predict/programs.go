@@ -66,7 +66,8 @@ func place(m model.Model, units []model.Unit, at site) (placement, error) {
 			p.workers[i] = p.pool("workers of "+u.Name, u.Workers*u.Replicas)
 		}
 	}
-	weights, sum := []float64{}, m.Weights()
+	weights := []float64{}
+	sum := m.Weights()
 	for i := range m.Operations {
 		o := &m.Operations[i]
 		program := p.program(&o.Call, -1, o.Weight/sum)
@@ -96,7 +97,8 @@ func (p *programmer) generate() {
 
 // unit adds a unit to what is simulated and returns its index.
 func (p *programmer) unit(name string, limit float64) int {
-	p.made.units, p.made.limits = append(p.made.units, name), append(p.made.limits, limit)
+	p.made.units = append(p.made.units, name)
+	p.made.limits = append(p.made.limits, limit)
 	p.made.system.Units = append(p.made.system.Units, sim.Unit{Limit: limit})
 	return len(p.made.units) - 1
 }
@@ -119,11 +121,13 @@ func (p *programmer) add(steps ...sim.Step) int {
 func (p *programmer) program(c *model.Call, from int, times float64) int {
 	at := unitOf(p.units, c.Component)
 	var steps []sim.Step
-	entered, hop := from != at, p.hopCost(c, from, at)
+	entered := from != at
+	hop := p.hopCost(c, from, at)
 	if entered && from >= 0 {
 		p.made.hops += times
 	}
-	half, aside := hop.cpu.Scaled(0.5), hop.aside.Scaled(0.5)
+	half := hop.cpu.Scaled(0.5)
+	aside := hop.aside.Scaled(0.5)
 	if hop.known {
 		steps = append(steps, sim.Work(from, half, hopCPU, contention), sim.Wait(hop.wait, hopWait))
 	}
@@ -193,7 +197,8 @@ func (p *programmer) store(name, component string, unit int) storeAt {
 
 // visit adds the time of a call at a store. The wait for a server includes its CPU time.
 func (p *programmer) visit(steps []sim.Step, v model.Visit, at storeAt, of *model.Call) []sim.Step {
-	wait, cpu := p.distribution(v.Wait, "wait for "+v.Store, of), p.distribution(v.CPU, "cpu of "+v.Store, of)
+	wait := p.distribution(v.Wait, "wait for "+v.Store, of)
+	cpu := p.distribution(v.CPU, "cpu of "+v.Store, of)
 	if at.pool >= 0 {
 		steps = append(steps, sim.Acquire(at.pool, queueing))
 	}

@@ -109,7 +109,8 @@ func TestTrialsOfNearlyOneRateAreDrawnFromEachOther(t *testing.T) {
 	measuredAt(&m, 99, time.Millisecond, time.Millisecond)
 	measuredAt(&m, 101, 2*time.Millisecond, time.Millisecond)
 	measuredAt(&m, 300, 9*time.Millisecond, time.Millisecond)
-	firsts, random := map[float64]int{}, rand.New(rand.NewPCG(1, 1))
+	firsts := map[float64]int{}
+	random := rand.New(rand.NewPCG(1, 1))
 	for range 100 {
 		drawn := redrawn(m.Measured, random)
 		firsts[drawn[0].Rate]++
@@ -126,7 +127,8 @@ func TestTrialsOfNearlyOneRateAreDrawnFromEachOther(t *testing.T) {
 func TestAHopWhoseSidesWorkAtOnce(t *testing.T) {
 	hop := MeasuredHop([]HopSample{{CPU: 400e-6, Elapsed: 300e-6}}, "a test")
 	q := splitStock()
-	q.Hop, q.Rate = hop, 1
+	q.Hop = hop
+	q.Rate = 1
 	q.Model.Measured[0].Rate = 1
 	a := predicted(t, q)
 	near(t, "CPU of two hops", a.Changed.CPU.Value-a.AsIs.CPU.Value, 800e-6, 0.01)
@@ -152,7 +154,8 @@ func TestTheUsedShareIsUnknown(t *testing.T) {
 		"of the generator": {lab.Metered{Total: lab.Usage{CPUSeconds: 5},
 			Roles: generator(lab.Usage{Unavailable: lacks})}, 0},
 	} {
-		c.metered.WindowSeconds, c.metered.Processors = 2, 4
+		c.metered.WindowSeconds = 2
+		c.metered.Processors = 4
 		if got := usedShare(c.metered); got != c.want {
 			t.Errorf("%s: %g, want %g", name, got, c.want)
 		}
@@ -247,8 +250,8 @@ func TestAMedianInAGapMayBeAnywhereInIt(t *testing.T) {
 // TestARedrawnHopIsNeverFree: a draw from a few trials may hold only trials with users who never pause, which
 // do not say how long a caller waits.
 func TestARedrawnHopIsNeverFree(t *testing.T) {
-	idle, busy := HopSample{CPU: 3e-4, Elapsed: 2e-4, Used: 0.1},
-		HopSample{CPU: 1e-4, Elapsed: 5e-3, Used: 0.9, Closed: true}
+	idle := HopSample{CPU: 3e-4, Elapsed: 2e-4, Used: 0.1}
+	busy := HopSample{CPU: 1e-4, Elapsed: 5e-3, Used: 0.9, Closed: true}
 	hop := MeasuredHop([]HopSample{idle, idle, busy, busy}, "a test")
 	for seed := range uint64(100) {
 		drawn := hop.redrawn(rand.New(rand.NewPCG(seed, 0)))

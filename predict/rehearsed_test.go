@@ -22,7 +22,9 @@ func rehearsal(ratios ...float64) lab.Analysis {
 			{Name: "cpu", Unit: "s", Quantity: lab.CPU, Per: lab.PerOperation},
 			{Name: "goodput", Unit: "1/s", Quantity: lab.Goodput}}}
 	for i, ratio := range ratios {
-		low, high, p := ratio/1.1, ratio*1.1, at60
+		low := ratio / 1.1
+		high := ratio * 1.1
+		p := at60
 		if a.Metrics[i].Quantity == lab.Goodput {
 			p = most
 		}
@@ -37,7 +39,8 @@ func rehearsal(ratios ...float64) lab.Analysis {
 // trial returns a measurement of the system as it is in which an operation took so many milliseconds, and a
 // tenth of that of CPU.
 func trial(rate float64, users, ms int) model.Measurement {
-	time, cpu := of(time.Duration(ms)*time.Millisecond), of(time.Duration(ms)*time.Millisecond/10)
+	cpu := of(time.Duration(ms) * time.Millisecond / 10)
+	time := of(time.Duration(ms) * time.Millisecond)
 	time.Quantiles = model.Quantiles{"p50": time.Mean, "p99": 2 * time.Mean}
 	return model.Measurement{Rate: rate, Users: users, Time: time, CPU: cpu}
 }
@@ -65,7 +68,8 @@ func TestARehearsalScalesWhatWasMeasured(t *testing.T) {
 		}
 		return math.Sqrt(s / float64(len(x)*(len(x)-1)))
 	}
-	three, two := 4.30265*spread(10, 14, 9), 12.7062*spread(700, 900)
+	three := 4.30265 * spread(10, 14, 9)
+	two := 12.7062 * spread(700, 900)
 	for i, want := range []struct{ measured, changed, half float64 }{
 		{0.010, 0.015, three * math.Sqrt(math.Pi/2)}, {0.020, 0.060, three * math.Sqrt(math.Pi/2)},
 		{0.0011, 0.00132, three}, {800, 400, two},
@@ -89,9 +93,12 @@ func TestARehearsalScalesWhatWasMeasured(t *testing.T) {
 
 // TestARehearsalWithholdsWhatNobodyMeasured, and says why; of a single trial it gives no interval.
 func TestARehearsalWithholdsWhatNobodyMeasured(t *testing.T) {
-	guess, jumping := trial(60, 0, 10), trial(60, 0, 10)
-	guess.Time.Source, guess.CPU.Source = model.Guess, model.Guess
-	jumping.Time.Quantiles["p45"], jumping.Time.Quantiles["p55"] = 4*time.Millisecond, 11*time.Millisecond
+	guess := trial(60, 0, 10)
+	jumping := trial(60, 0, 10)
+	guess.Time.Source = model.Guess
+	guess.CPU.Source = model.Guess
+	jumping.Time.Quantiles["p45"] = 4 * time.Millisecond
+	jumping.Time.Quantiles["p55"] = 11 * time.Millisecond
 	piled := rehearsal(1.5, 0, 1.2, 0.5)
 	for i := range piled.Comparisons {
 		piled.Comparisons[i].PiledUp = true

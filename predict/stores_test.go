@@ -13,7 +13,8 @@ import (
 // response time at the rate of the question. The mean is far above it, so a test fails if the mean is used.
 func diskShop(took time.Duration) Question {
 	q := splitStock()
-	q.Rate, q.Operations = 100, 40_000
+	q.Rate = 100
+	q.Operations = 40_000
 	q.Model.Measured[0].Time = model.Distribution{Mean: 9 * took, Source: model.Meter,
 		Quantiles: model.Quantiles{"p50": took}}
 	return q
@@ -57,12 +58,16 @@ func TestStoresBetweenTwoRates(t *testing.T) {
 	q := diskShop(3600 * time.Microsecond)
 	q.Rate = 100
 	slow := q.Model.Measured[0]
-	q.Model.Measured[0].Rate, slow.Rate = 50, 200
+	q.Model.Measured[0].Rate = 50
+	slow.Rate = 200
 	slow.Time.Quantiles = model.Quantiles{"p50": 5100 * time.Microsecond}
 	q.Model.Measured = append(q.Model.Measured, slow)
 	low, high := q, q
-	low.Rate, high.Rate = 50, 200
-	a, atLow, atHigh := predicted(t, q), predicted(t, low), predicted(t, high)
+	low.Rate = 50
+	high.Rate = 200
+	a := predicted(t, q)
+	atLow := predicted(t, low)
+	atHigh := predicted(t, high)
 	first, second := atLow.StoreFactorAtRate, atHigh.StoreFactorAtRate
 	near(t, "factor between both", a.StoreFactorAtRate, (first+second)/2, 0.01)
 	if second < 1.15 {

@@ -95,7 +95,8 @@ func (a Answer) writeOutcomes(w io.Writer) {
 		return []string{what, of(a.AsIs), of(a.Changed), ratio}
 	}
 	withheld := func(Outcome) string { return "withheld" }
-	tail, tailRatio := func(o Outcome) string { return quantity(o.P99, "s") }, times(a.P99)
+	tail := func(o Outcome) string { return quantity(o.P99, "s") }
+	tailRatio := times(a.P99)
 	if a.TailWithheld {
 		tail, tailRatio = withheld, ""
 	}
@@ -150,7 +151,8 @@ func (a Answer) writeChecks(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nSelf-check: predictions of what was measured "+
 		"(margins: CPU %.0f %%, time %.0f %%, p99 %.0f %%)\n", 100*MarginCPU, 100*MarginTime, 100*MarginTail)
-	rows, aside := [][]string{{"placement", "rate", "response time", "p99", "CPU per operation"}}, false
+	rows := [][]string{{"placement", "rate", "response time", "p99", "CPU per operation"}}
+	aside := false
 	for _, c := range a.Checks {
 		what := "median "
 		if c.OfMean {
@@ -207,7 +209,9 @@ const noise = 0.005
 // writeCauses prints a waterfall from one placement to the other.
 func (a Answer) writeCauses(w io.Writer, title string, causes []lab.PredictedCause) {
 	fmt.Fprintf(w, "\n%s\n", title)
-	rows, before, change := [][]string{{"", "as it is", "change"}}, 0.0, 0.0
+	rows := [][]string{{"", "as it is", "change"}}
+	before := 0.0
+	change := 0.0
 	for _, c := range causes {
 		before, change = before+c.AsIs, change+c.Change
 	}
@@ -263,7 +267,8 @@ func (r Ranking) writePartitions(w io.Writer) {
 	rows := [][]string{{"", "units, as --split takes them", "CPU per operation", "of that as it is",
 		"calls between units", "median response time", "used most"}}
 	for i, p := range r.Partitions {
-		units, median := p.Placement(), quantity(p.Median, "s")
+		units := p.Placement()
+		median := quantity(p.Median, "s")
 		if p.AsIs {
 			units += " (as it is)"
 		}

@@ -67,7 +67,8 @@ func layersOf(
 			own = append(own, t)
 		}
 	}
-	ours, theirs := threadsOf(s.runtime, role, own), threadsOf(runtimeGo, role, beside)
+	ours := threadsOf(s.runtime, role, own)
+	theirs := threadsOf(runtimeGo, role, beside)
 	if theirs.all() == 0 {
 		return divide(s, ours, metered)
 	}
@@ -172,10 +173,12 @@ func threadsOf(runtime, role string, all []lab.ThreadUse) threads {
 		if thread.Role != role {
 			continue
 		}
-		profiles, layer := false, lab.Layer("")
+		profiles := false
+		layer := lab.Layer("")
 		switch runtime {
 		case runtimeJava:
-			profiles, layer = strings.HasPrefix(thread.Name, "JFR "), layerOfThread(thread.Name)
+			profiles = strings.HasPrefix(thread.Name, "JFR ")
+			layer = layerOfThread(thread.Name)
 		case runtimeNode:
 			profiles = strings.HasPrefix(thread.Name, "v8:Prof")
 			if !thread.First {
@@ -188,7 +191,8 @@ func threadsOf(runtime, role string, all []lab.ThreadUse) threads {
 		case layer != "":
 			t.others[layer] += whole
 		default:
-			t.user, t.system = t.user+thread.UserSeconds, t.system+thread.SystemSeconds
+			t.user = t.user + thread.UserSeconds
+			t.system = t.system + thread.SystemSeconds
 		}
 	}
 	return t

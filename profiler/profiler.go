@@ -102,7 +102,8 @@ func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 			// The slash makes the last one an empty folder.
 			files := map[string][]byte{nodeFile: nodeScript, javaFile: javaSettings, folder + "/": nil}
 			maps.Copy(files, unit.Files)
-			unit.Files, unit.Env = files, instrumented(unit.Env, "{dir}", "{dir}/"+folder)
+			unit.Files = files
+			unit.Env = instrumented(unit.Env, "{dir}", "{dir}/"+folder)
 		}
 	}
 	return layout

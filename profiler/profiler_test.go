@@ -217,7 +217,8 @@ func TestNothingIsMadeOfNothing(t *testing.T) {
 
 // TestRolesWithAndWithoutProfiles: a role without a profile says why, and a broken profile is an error.
 func TestRolesWithAndWithoutProfiles(t *testing.T) {
-	dir, began := t.TempDir(), time.UnixMilli(1_800_000_000_000)
+	dir := t.TempDir()
+	began := time.UnixMilli(1_800_000_000_000)
 	write := func(name string, data []byte) {
 		testset.Must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
@@ -246,7 +247,8 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 		t.Errorf("the shop: %+v", shop)
 	}
 	later := seen
-	later.Began, later.Ended = began.Add(time.Minute), began.Add(2*time.Minute)
+	later.Began = began.Add(time.Minute)
+	later.Ended = began.Add(2 * time.Minute)
 	all, err = Profiler{}.Layers(layout, lab.Profiling{Apart: []string{"front"}}, later)
 	if err != nil || !strings.Contains(all[1].Unsampled, "used hardly any CPU time") {
 		t.Errorf("a shop that was idle during the load: %+v, %v", all, err)
@@ -367,7 +369,8 @@ func TestAProfileOfGoIsRead(t *testing.T) {
 	testset.Must(t, pprof.StartCPUProfile(&profile))
 	text := strings.Repeat("<&>", 1000)
 	// Under the race detector a tenth of the samples are JSON's, and on a busy machine they come late.
-	begun, end := processorTime(t), time.Now().Add(time.Minute)
+	begun := processorTime(t)
+	end := time.Now().Add(time.Minute)
 	for processorTime(t)-begun < time.Second && time.Now().Before(end) {
 		if _, err := json.Marshal(text); err != nil {
 			t.Fatal(err)

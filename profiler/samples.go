@@ -72,7 +72,8 @@ func readJava(data []byte, own []string, began, ended time.Time) (samples, error
 	if err != nil {
 		return samples{}, err
 	}
-	event, rules := jfr.Execution, javaRules()
+	event := jfr.Execution
+	rules := javaRules()
 	if slices.ContainsFunc(taken, func(s jfr.Sample) bool { return s.Event == jfr.CPUTime }) {
 		event = jfr.CPUTime
 	}
@@ -118,7 +119,8 @@ func readNode(data []byte, own []string, began, ended time.Time) (samples, error
 	if len(p.Samples) != len(p.TimeDeltas) {
 		return samples{}, fmt.Errorf("the profile has %d samples and %d times", len(p.Samples), len(p.TimeDeltas))
 	}
-	parents, frames := map[int]int{}, map[int]v8Frame{}
+	parents := map[int]int{}
+	frames := map[int]v8Frame{}
 	for _, n := range p.Nodes {
 		frames[n.ID] = n.CallFrame
 		for _, child := range n.Children {
@@ -128,7 +130,8 @@ func readNode(data []byte, own []string, began, ended time.Time) (samples, error
 			parents[child] = n.ID
 		}
 	}
-	s, rules := newSamples(runtimeNode), nodeRules()
+	s := newSamples(runtimeNode)
+	rules := nodeRules()
 	at := p.Began * 1000 // microseconds
 	for i, id := range p.Samples {
 		at += p.TimeDeltas[i]
@@ -197,7 +200,8 @@ func readGo(data []byte, own []string) (samples, error) {
 	if value < 0 {
 		return samples{}, errors.New("the profile has no samples of CPU time")
 	}
-	s, rules := newSamples(runtimeGo), goRules()
+	s := newSamples(runtimeGo)
+	rules := goRules()
 	for _, sample := range p.Sample {
 		names := functions(sample)
 		if len(names) == 0 || sample.Value[value] < 0 {
@@ -212,7 +216,8 @@ func readGo(data []byte, own []string) (samples, error) {
 
 // sampled returns the samples that were taken from outside of the programs of a role (package sampler).
 func sampled(role string, programs []lab.ProgramSamples, own []string) samples {
-	s, rules := newSamples(runtimeGo), goRules()
+	s := newSamples(runtimeGo)
+	rules := goRules()
 	for _, program := range programs {
 		if program.Role != role {
 			continue

@@ -243,7 +243,8 @@ func (r *Relay) Heal() { r.set(0, 0) }
 func (r *Relay) set(delay time.Duration, rate float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.delay, r.rate = delay, rate
+	r.delay = delay
+	r.rate = rate
 	r.free = [2]time.Time{}
 }
 

@@ -255,7 +255,8 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 func TestAUnitThatMoves(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // the former address
 	testset.Must(t, err)
-	before, now := listener.Addr().String(), echo(t)
+	before := listener.Addr().String()
+	now := echo(t)
 	_ = listener.Close()
 	r := front(t, before)
 	time.AfterFunc(200*time.Millisecond, func() { r.SetTarget(now) })

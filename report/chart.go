@@ -38,7 +38,8 @@ func (p *printer) chart(h *lab.Headline) {
 			labels = max(labels, utf8.RuneCountInString(l))
 		}
 		texts = max(texts, utf8.RuneCountInString(d.shown.Text))
-		low, high = min(low, b.Begin, end(b)), max(high, b.Begin, end(b))
+		low = min(low, b.Begin, end(b))
+		high = max(high, b.Begin, end(b))
 		bars = append(bars, d)
 	}
 	if low == high {
@@ -70,7 +71,8 @@ func (d textBar) draw(room int, column func(float64) int) string {
 	if d.Verdict == lab.Undecided || d.Verdict == lab.Equivalent {
 		mark = '.'
 	}
-	from, to := column(d.Begin), column(end(d.Bar))
+	from := column(d.Begin)
+	to := column(end(d.Bar))
 	for i := min(from, to); i <= max(from, to); i++ {
 		line[i] = mark
 	}

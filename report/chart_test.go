@@ -23,7 +23,9 @@ func TestStepsBeginWhereTheOneBeforeEnded(t *testing.T) {
 	if len(lines) != 5 {
 		t.Fatalf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
-	saga, views, whole := lines[1], lines[2], lines[3]
+	saga := lines[1]
+	views := lines[2]
+	whole := lines[3]
 	if !strings.HasPrefix(strings.TrimSpace(saga), "a saga") || !strings.Contains(views, "views t -> d") {
 		t.Errorf("steps are called %q and %q", saga, views)
 	}

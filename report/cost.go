@@ -35,7 +35,8 @@ func (v view) costSection() section {
 		}
 	}
 	if len(s.Plots) == 0 { // nothing was measured at two points
-		s.Shown, s.Folded = append(s.Shown, s.Folded...), nil
+		s.Shown = append(s.Shown, s.Folded...)
+		s.Folded = nil
 		s.HowTo = "No cost was measured at several points: the tables have what " + figure.Article(v.Operation) +
 			" costs where it was measured."
 	}

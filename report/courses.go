@@ -78,7 +78,8 @@ func (v view) usageText(at string) string {
 	var metered, unmetered, missing string
 	for _, x := range v.variants() {
 		own := filter(v.coursesAt(at), func(c lab.TrialCourse) bool { return c.Variant == x.Name })
-		reasons, without := map[string][]string{}, 0
+		reasons := map[string][]string{}
+		without := 0
 		for _, c := range own {
 			if c.Used == nil {
 				without++

@@ -67,10 +67,13 @@ func (v view) heldTable() table {
 		t.Note = "begun in time, and " + v.Objective + ", in every trial"
 	}
 	for _, r := range v.Held {
-		held, begun, wrong := toned("not known", toneMuted), none(), none()
+		held := toned("not known", toneMuted)
+		begun := none()
+		wrong := none()
 		if r.Trials > 0 {
 			held = toned(fmt.Sprintf("in all %d trials", r.Trials), toneGood)
-			begun, wrong = text(figure.Percent(r.Begun)), text(figure.Percent(r.Wrong))
+			begun = text(figure.Percent(r.Begun))
+			wrong = text(figure.Percent(r.Wrong))
 		}
 		if r.Held < r.Trials {
 			held = toned(fmt.Sprintf("missed in %d of %d trials", r.Trials-r.Held, r.Trials), toneWarn)
@@ -119,9 +122,11 @@ func (v view) searchesTable() table {
 			passed = []cell{text(ratePerSecond(p.Rate)), unlessNil(p.Median, seconds), unlessNil(p.P99, seconds),
 				unlessNil(p.Longest, seconds)}
 		}
-		failsAt, why := none(), s.Reason
+		failsAt := none()
+		why := s.Reason
 		if s.Failed != nil {
-			failsAt, why = text(ratePerSecond(s.Failed.Rate)), strings.TrimSuffix(s.Failed.Why+"; "+s.Reason, "; ")
+			failsAt = text(ratePerSecond(s.Failed.Rate))
+			why = strings.TrimSuffix(s.Failed.Why+"; "+s.Reason, "; ")
 		}
 		t.add(s.Variant, s.Block, s.Loads, passed, failsAt, why)
 	}

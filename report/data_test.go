@@ -65,7 +65,9 @@ func TestCSVHasOneRowPerValue(t *testing.T) {
 	if len(rows) != values+1 || values == 0 {
 		t.Fatalf("%d rows, want a header and %d", len(rows), values)
 	}
-	head, first, last := rows[0], rows[1], len(rows[0])-1
+	head := rows[0]
+	first := rows[1]
+	last := len(rows[0]) - 1
 	if head[0] != "study" || head[last] != "value" || first[2] != a.Results[0].Variant {
 		t.Errorf("unexpected first rows: %q, %q", head, first)
 	}
@@ -78,7 +80,10 @@ func TestCSVHoldsNoFormulas(t *testing.T) {
 	a := fixture(t, "three-variants.json")
 	for i, start := range []string{"=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1"} {
 		a.Results = a.Results[:1]
-		a.Results[0].Variant, a.Study, a.Results[0].Metric, a.Results[0].Unit = start, start, start, start
+		a.Results[0].Variant = start
+		a.Study = start
+		a.Results[0].Metric = start
+		a.Results[0].Unit = start
 		a.Results[0].Point = lab.Point{Name: start, Levels: map[string]float64{start: -float64(i)}}
 		var out bytes.Buffer
 		testset.Must(t, CSV(&out, a))

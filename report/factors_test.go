@@ -10,7 +10,9 @@ import (
 
 // factorial returns the analysis of half of the combinations of four factors, with effects on one metric.
 func factorial() lab.Analysis {
-	low, high, p := 1.8, 2.2, 0.003
+	low := 1.8
+	high := 2.2
+	p := 0.003
 	two := lab.Ratio{Ratio: 2, Low: &low, High: &high, N: 8}
 	pair := lab.FactorialGroup{Terms: []lab.Term{{"security", "logging"}, {"spans", "pool"}}}
 	d := lab.Factorial{Notation: "2^(4-1)", Resolution: 4, Generators: []string{"D = ABC"}, Relation: "I = ABCD",

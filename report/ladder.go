@@ -27,8 +27,10 @@ func (v view) ladderTable() table {
 			numberCol("CPU to next cheaper"), proseCol("what it is")},
 		Note: fmt.Sprintf("means per %s over all units; base: %s; %s", v.Operation, v.Baseline, v.sample())}
 	for _, r := range v.Ladder {
-		cpu, wall := seconds(r.CPU), seconds(r.Elapsed)
-		base, next := unlessNil(r.ToBaseline, times), unlessNil(r.ToNext, times)
+		cpu := seconds(r.CPU)
+		wall := seconds(r.Elapsed)
+		base := unlessNil(r.ToBaseline, times)
+		next := unlessNil(r.ToNext, times)
 		if r.Variant == v.Baseline {
 			base = toned("base", toneMuted)
 		}

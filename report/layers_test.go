@@ -47,7 +47,8 @@ func TestLayersAreShown(t *testing.T) {
 		t.Error("cycles are shown where nothing was counted")
 	}
 	counting := profiled(t)
-	counting.Layers[0].Instructions, counting.Layers[0].Cycles = 4e6, 6e6
+	counting.Layers[0].Instructions = 4e6
+	counting.Layers[0].Cycles = 6e6
 	b.Reset()
 	testset.Must(t, Terminal(&b, counting, Options{}))
 	for _, want := range []string{"million instructions ", "4.00", "cycles per instruction", "1.50",

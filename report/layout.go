@@ -59,11 +59,13 @@ func cutColumns(t table, width int) [][]int {
 		keys = append(keys, i)
 		keysWidth += least[i] + columnGap
 	}
-	parts, used := [][]int{slices.Clone(keys)}, keysWidth
+	parts := [][]int{slices.Clone(keys)}
+	used := keysWidth
 	for i := t.Keys; i < len(t.Columns); i++ {
 		last := len(parts) - 1
 		if used+least[i] > width && len(parts[last]) > len(keys) {
-			parts, used = append(parts, slices.Clone(keys)), keysWidth
+			parts = append(parts, slices.Clone(keys))
+			used = keysWidth
 			last++
 		}
 		parts[last] = append(parts[last], i)
@@ -167,9 +169,11 @@ func Wrap(s string, width int) []string {
 		for utf8.RuneCountInString(word) > width {
 			runes := []rune(word)
 			if current != "" {
-				lines, current = append(lines, current), ""
+				lines = append(lines, current)
+				current = ""
 			}
-			lines, word = append(lines, string(runes[:width])), string(runes[width:])
+			lines = append(lines, string(runes[:width]))
+			word = string(runes[width:])
 		}
 		switch {
 		case current == "":
@@ -177,7 +181,8 @@ func Wrap(s string, width int) []string {
 		case utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) <= width:
 			current += " " + word
 		default:
-			lines, current = append(lines, current), word
+			lines = append(lines, current)
+			current = word
 		}
 	}
 	if current != "" || len(lines) == 0 {

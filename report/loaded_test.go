@@ -46,7 +46,8 @@ func TestSectionsStandOnTheirOwnData(t *testing.T) {
 	}
 	a := fixture(t, "shop-under-load.json")
 	a.Curves = nil
-	got, drawn := ids(a), newView(a).drawnCurves("curve")
+	got := ids(a)
+	drawn := newView(a).drawnCurves("curve")
 	if len(drawn) > 0 || !slices.Contains(got, "spectra") {
 		t.Errorf("without curves: sections %v, drawn %v", got, drawn)
 	}
@@ -202,7 +203,8 @@ func TestWarmUpsHaveATable(t *testing.T) {
 	warm := lab.WarmUps{Variant: "sync", Point: a.Points[0], Trials: 3, Steady: 1, Seconds: 7.5, Longest: 8,
 		Factor: 3.2, Courses: map[string]int{"warm-up": 1, "no steady state": 2}}
 	steady := warm
-	steady.Variant, steady.Steady = "monolith", 2
+	steady.Variant = "monolith"
+	steady.Steady = 2
 	a.WarmUps = []lab.WarmUps{steady, warm}
 	rows := newView(a).warmUpTable().Rows
 	if got := fmt.Sprint(rows); got != "[[{monolith } {at-20 } {2 of 3 } {7.50 s } {8.00 s } {3.20x } {2 no "+

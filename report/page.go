@@ -124,7 +124,8 @@ func embedded(a lab.Analysis) ([]byte, error) {
 		return data, err
 	}
 	v := newView(a)
-	a.Spectra, a.Courses = v.lightSpectra(), v.lightCourses()
+	a.Spectra = v.lightSpectra()
+	a.Courses = v.lightCourses()
 	return json.Marshal(a)
 }
 

@@ -48,7 +48,8 @@ func (v view) ratiosTable(metric string) table {
 func (v view) byPoint(
 	t table, variants []lab.Variant, figureAt func(variant, point string) (cell, bool),
 ) table {
-	t.Columns, t.Keys = []column{textCol("point"), textCol("levels")}, 1
+	t.Columns = []column{textCol("point"), textCol("levels")}
+	t.Keys = 1
 	kept := filter(variants, func(x lab.Variant) bool {
 		has := func(p lab.Point) bool { _, ok := figureAt(x.Name, p.Name); return ok }
 		return slices.ContainsFunc(v.Points, has)

@@ -127,7 +127,8 @@ func poisonMap(m reflect.Value) {
 	}
 	poisoned := reflect.MakeMap(m.Type())
 	for _, key := range m.MapKeys() {
-		newKey, value := reflect.New(key.Type()).Elem(), reflect.New(m.Type().Elem()).Elem()
+		newKey := reflect.New(key.Type()).Elem()
+		value := reflect.New(m.Type().Elem()).Elem()
 		newKey.Set(key)
 		value.Set(m.MapIndex(key))
 		poison(newKey)
@@ -142,14 +143,25 @@ func poisonMap(m reflect.Value) {
 func lonely(t *testing.T) lab.Analysis {
 	t.Helper()
 	a := fixture(t, "three-variants.json")
-	a.Blocks, a.Variants, a.Points = 1, a.Variants[:1], a.Points[:1]
-	a.Comparisons, a.Averages, a.Trends = a.Comparisons[:0], a.Averages[:0], a.Trends[:0]
-	a.Claims, a.Published, a.NoiseFloor = a.Claims[:0], a.Published[:0], map[string]lab.Ratio{}
+	a.Blocks = 1
+	a.Variants = a.Variants[:1]
+	a.Points = a.Points[:1]
+	a.Comparisons = a.Comparisons[:0]
+	a.Averages = a.Averages[:0]
+	a.Trends = a.Trends[:0]
+	a.Claims = a.Claims[:0]
+	a.Published = a.Published[:0]
+	a.NoiseFloor = map[string]lab.Ratio{}
 	a.Results = a.Results[:1]
 	r := &a.Results[0]
-	r.N, r.Low, r.High, r.Values, r.Blocks = 1, nil, nil, r.Values[:1], r.Blocks[:1]
+	r.N = 1
+	r.Low = nil
+	r.High = nil
+	r.Values = r.Values[:1]
+	r.Blocks = r.Blocks[:1]
 	a.Ladder = a.Ladder[:1]
-	a.Ladder[0].ToBaseline, a.Ladder[0].ToNext = nil, nil
+	a.Ladder[0].ToBaseline = nil
+	a.Ladder[0].ToNext = nil
 	return a
 }
 

@@ -46,13 +46,16 @@ func (v view) sections() []section {
 		v.platformSection, v.staticsSection, v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection,
 		v.trustSection} {
 		s := build()
-		s.Shown, s.Folded = filled(s.Shown...), filled(s.Folded...)
+		s.Shown = filled(s.Shown...)
+		s.Folded = filled(s.Folded...)
 		if len(s.Shown)+len(s.Folded) == 0 {
 			continue
 		}
 		s.Caption = clean(s.Caption)
 		for i, p := range s.Plots {
-			s.Plots[i].Title, s.Plots[i].Metric, s.Plots[i].Point = clean(p.Title), clean(p.Metric), clean(p.Point)
+			s.Plots[i].Title = clean(p.Title)
+			s.Plots[i].Metric = clean(p.Metric)
+			s.Plots[i].Point = clean(p.Point)
 			s.Plots[i].Note = clean(p.Note)
 			s.Plots[i].Label = clean(strings.TrimSuffix(p.Label, ".") + ". " + s.Caption +
 				" The table below has the same numbers.")

@@ -55,7 +55,8 @@ func (v view) stalenessSection() section {
 		s.Plots = append(s.Plots, plot{ID: "plot-spectrum-" + quantity, Kind: "spectrum", Metric: quantity,
 			Point: at, Label: sentenceCase(quantity)})
 		of := func(point string) table { return v.spectrumTable(quantity, point) }
-		s.Shown, s.Folded = append(s.Shown, of(at)), append(s.Folded, v.otherPoints(at, of)...)
+		s.Shown = append(s.Shown, of(at))
+		s.Folded = append(s.Folded, v.otherPoints(at, of)...)
 	}
 	return s
 }

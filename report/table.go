@@ -142,7 +142,8 @@ func (t table) empty() bool { return len(t.Rows) == 0 }
 // transposed returns a table of metrics with rows and columns exchanged.
 func transposed(t table) table {
 	out := t
-	out.Columns, out.Rows = []column{textCol("metric")}, nil
+	out.Columns = []column{textCol("metric")}
+	out.Rows = nil
 	for _, row := range t.Rows {
 		out.Columns = append(out.Columns, numberCol(row[0].Text))
 	}
@@ -156,7 +157,9 @@ func transposed(t table) table {
 func filled(tables ...table) []table {
 	kept := slices.DeleteFunc(tables, table.empty)
 	for i, t := range kept {
-		kept[i].ID, kept[i].Title, kept[i].Note = slug(t.ID), clean(t.Title), clean(t.Note)
+		kept[i].ID = slug(t.ID)
+		kept[i].Title = clean(t.Title)
+		kept[i].Note = clean(t.Note)
 	}
 	return kept
 }

@@ -57,7 +57,8 @@ func TestTerminalPassesNoControlCharactersOn(t *testing.T) {
 func TestTerminalColoursOnlyOnRequest(t *testing.T) {
 	codes := regexp.MustCompile("\x1b\\[[0-9]*m")
 	for name, a := range fixtures(t) {
-		plain, coloured := terminal(t, a, Options{Full: true}), terminal(t, a, Options{Full: true, Colour: true})
+		plain := terminal(t, a, Options{Full: true})
+		coloured := terminal(t, a, Options{Full: true, Colour: true})
 		if !codes.MatchString(coloured) {
 			t.Errorf("%s: no colour where it was asked for", name)
 		}
@@ -116,12 +117,13 @@ func TestOnlyTheNotesNameAMissingPart(t *testing.T) {
 	ha := lab.AbsentVariant{Name: "ha", Reason: "no balancer"}
 	claim := lab.Judgement{Text: "a claim", Verdict: lab.ClaimUntestable, Reason: ha.Untestable()}
 	a := fixture(t, "analysis.json")
-	a.Absent, a.Claims = []lab.AbsentVariant{ha}, []lab.Judgement{claim, claim}
+	a.Absent = []lab.AbsentVariant{ha}
+	a.Claims = []lab.Judgement{claim, claim}
 	a.Published = []lab.PublishedFigure{{Source: "table 1", Reason: ha.Untestable()}}
 	a.Notes = append(a.Notes, ha.Untestable())
 	for _, full := range []bool{false, true} {
-		again, first := terminal(t, a, Options{Full: full, NotesShown: a.Notes[len(a.Notes)-1:]}),
-			terminal(t, a, Options{Full: full})
+		again := terminal(t, a, Options{Full: full, NotesShown: a.Notes[len(a.Notes)-1:]})
+		first := terminal(t, a, Options{Full: full})
 		if strings.Count(first, "no balancer") != 1 || strings.Count(first, "ha is untestable here") < 2 ||
 			strings.Contains(again, "no balancer") {
 			t.Errorf("full %t: the notes do not name the part once, or do so although they were shown before:\n%s\n%s",
@@ -144,7 +146,8 @@ func TestAGateMayBeLongerThanALine(t *testing.T) {
 func TestTablesWithSeveralTextsFitThePage(t *testing.T) {
 	a := factorial()
 	words := strings.TrimSpace(strings.Repeat("it changes within the trial ", 4))
-	a.FactorEffects[0].Effects[0].Words, a.FactorEffects[0].Effects[1].Label = words, words
+	a.FactorEffects[0].Effects[0].Words = words
+	a.FactorEffects[0].Effects[1].Label = words
 	a.Steadiness = []lab.Steadiness{{Variant: "monolith", Point: lab.Point{Name: "calm"}, Quantity: "median",
 		Words: words, Courses: map[string]int{"flat": 3, "no steady state": 2, "slowdown": 1, "warm-up": 1}}}
 	out := terminal(t, a, Options{})

@@ -54,7 +54,8 @@ func countingBlocks(a lab.Analysis) string {
 		return lab.Count(0, "block")
 	}
 	counts := slices.Collect(maps.Values(measured))
-	least, most := slices.Min(counts), slices.Max(counts)
+	least := slices.Min(counts)
+	most := slices.Max(counts)
 	if least == most {
 		return lab.Count(most, "block")
 	}

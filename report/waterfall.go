@@ -161,7 +161,8 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 		product *= s.Ratio.Ratio
 		name, change := s.Knob, s.Change
 		if s.Name != "" {
-			name, change = s.Name, s.Turned()
+			name = s.Name
+			change = s.Turned()
 		}
 		t.add(name, change, times(s.Ratio), toned(string(s.Verdict), toneOf(s.Verdict)),
 			figure.Times(figure.Alone(product)))

@@ -90,7 +90,8 @@ func TestAllMetricsOnlyOnRequest(t *testing.T) {
 func namedSteps() lab.Waterfall {
 	w := waterfall("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower)
 	w.Steps = w.Steps[:1]
-	w.Steps[0].Name, w.Steps[0].With = "monolith -> sync", "binding http"
+	w.Steps[0].Name = "monolith -> sync"
+	w.Steps[0].With = "binding http"
 	w.Steps[0].Changes = []lab.KnobChange{{Knob: "data", From: "shared", To: "databases"},
 		{Knob: "placement", From: "together", To: "apart"}}
 	return w
@@ -99,7 +100,8 @@ func namedSteps() lab.Waterfall {
 func TestStepsBetweenVariantsListAllTheyTurn(t *testing.T) {
 	v := explanation(namedSteps())
 	turned := "data shared -> databases, placement together -> apart (with binding http)"
-	note, first := v.stepsTable(true).Note, v.waterfallTable(0, v.Waterfalls[0]).Rows[0]
+	note := v.stepsTable(true).Note
+	first := v.waterfallTable(0, v.Waterfalls[0]).Rows[0]
 	if !strings.Contains(note, "monolith -> sync: "+turned) || first[1].Text != turned {
 		t.Errorf("%q and %+v, want both to say that the step turns %s", note, first, turned)
 	}

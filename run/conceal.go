@@ -14,7 +14,8 @@ func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 	}
 	for i := range trial.Faults {
 		f := &trial.Faults[i]
-		f.Proof, f.Error = c.Conceal(f.Proof), c.Conceal(f.Error)
+		f.Proof = c.Conceal(f.Proof)
+		f.Error = c.Conceal(f.Error)
 	}
 	if trial.Platform != nil {
 		trial.Platform.Unmetered = c.Conceal(trial.Platform.Unmetered)

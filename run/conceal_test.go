@@ -15,13 +15,14 @@ import (
 func TestSecretsAreConcealed(t *testing.T) {
 	c := Conductor{Conceal: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }}
 	secret := func() []string { return []string{"the password is hunter2"} }
-	trial, logs := lab.Trial{Reason: secret()[0], Remarks: secret(), Metered: lab.Metered{Notes: secret()},
+	trial := lab.Trial{Reason: secret()[0], Remarks: secret(), Metered: lab.Metered{Notes: secret()},
 		Audit:    lab.Audit{Problems: secret(), Said: secret()},
 		Faults:   []lab.FaultRecord{{Proof: secret()[0], Error: secret()[0]}},
 		Platform: &lab.PlatformCost{Unmetered: secret()[0]},
 		Traced: &lab.TraceSet{Operations: []lab.TracedOperation{{Operation: secret()[0],
 			Batches: []lab.TraceBatch{{Parts: []lab.PartCost{{TracePart: lab.TracePart{Operation: secret()[0]}}}}}}}},
-		Paths: []lab.Path{{Segments: []lab.Segment{{Name: secret()[0]}}}}}, map[string]string{"one": secret()[0]}
+		Paths: []lab.Path{{Segments: []lab.Segment{{Name: secret()[0]}}}}}
+	logs := map[string]string{"one": secret()[0]}
 	c.conceal(&trial, logs)
 	record, err := json.Marshal(trial)
 	testset.Must(t, err)

@@ -119,7 +119,8 @@ func (e *experiment) resume() (done []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e.attempts, e.lengths = map[int]int{}, map[string]float64{}
+	e.attempts = map[int]int{}
+	e.lengths = map[string]float64{}
 	for _, trial := range trials {
 		if at := trial.Point.Name; trial.Lengthened > e.lengths[at] {
 			e.lengths[at] = trial.Lengthened
@@ -368,7 +369,8 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	}
 	for i, spec := range layout.Services {
 		backing := e.Backings[spec.Kind]
-		layout.Services[i].Loopback, layout.Services[i].Files = backing.Loopback, backing.Files
+		layout.Services[i].Loopback = backing.Loopback
+		layout.Services[i].Files = backing.Files
 	}
 	if planned.Profiled {
 		layout = e.Profiler.Instrument(layout)

@@ -69,9 +69,11 @@ func TestTheFailureOfAUnitEndsTheTrial(t *testing.T) {
 		t.Run(fails, func(t *testing.T) {
 			s, c := newShop(t)
 			m := &mortalShop{shop: s, fails: fails}
-			c.System, c.Deployers = m, map[string]lab.Deployer{"process": m}
+			c.System = m
+			c.Deployers = map[string]lab.Deployer{"process": m}
 			p := plan(1)
-			p.Study.Design.MaxRepeats, p.Study.Design.TrialTimeout = 1, time.Hour.Seconds()
+			p.Study.Design.MaxRepeats = 1
+			p.Study.Design.TrialTimeout = time.Hour.Seconds()
 			testset.Must(t, c.Play(t.Context(), p))
 			if len(s.saved) != 2 || s.saved[0].Valid || s.saved[0].Reason != "mariadb ended: signal: killed" {
 				t.Fatalf("trials %+v, want one that names the dead and one more", s.saved)

@@ -39,7 +39,9 @@ func TestServicesOnAReplicatedDisk(t *testing.T) {
 // TestTheRecordNamesTheDisk checks that the description of a service names its replicated disk.
 func TestTheRecordNamesTheDisk(t *testing.T) {
 	s, c, p := newFaultyShop(t)
-	s.spec.Replicated, c.Deployers["process"], p.Study.Faults = true, diskDeployer{s}, nil
+	s.spec.Replicated = true
+	c.Deployers["process"] = diskDeployer{s}
+	p.Study.Faults = nil
 	testset.Must(t, c.Play(t.Context(), p))
 	if got := s.saved[0].Services["database"]; got != "MariaDB 10.11, on stone, 3 copies" {
 		t.Errorf("recorded as %q", got)

@@ -30,7 +30,8 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 		if _, isNode := layout.Node(f.Target); isNode {
 			continue // the injector has checked it
 		}
-		can, isKnown := deployer.Can().Faults, slices.Contains(lab.FaultKinds(), f.Kind)
+		can := deployer.Can().Faults
+		isKnown := slices.Contains(lab.FaultKinds(), f.Kind)
 		if isKnown && !slices.Contains(can, f.Kind) { // the injector refuses unknown kinds
 			problems = append(problems, fmt.Errorf("fault %s of %q: the deployment %s cannot do it; it can: %v",
 				f.Kind, f.Target, deployer.Name(), can))
@@ -63,7 +64,8 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 		target := lab.FaultTarget{Name: unit.Name, Harmer: harmer}
 		i := slices.IndexFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name })
 		if i >= 0 { // otherwise it is the server of a service
-			target.Unit, target.Group = true, layout.Units[i].Group
+			target.Unit = true
+			target.Group = layout.Units[i].Group
 		}
 		all = append(all, target)
 	}

@@ -88,7 +88,8 @@ func (s *faultyShop) Begin(ctx context.Context, faults []lab.Fault, targets []la
 		r := lab.FaultRecord{Fault: f, Error: "the load was over"}
 		i := slices.IndexFunc(targets, func(t lab.FaultTarget) bool { return t.Name == f.Target })
 		if i >= 0 && !s.late {
-			r.Effective, r.Error = true, ""
+			r.Effective = true
+			r.Error = ""
 			_, err := targets[i].Harmer.Harm(ctx, f)
 			if err = errors.Join(err, targets[i].Harmer.Heal(ctx, f)); err != nil {
 				r.Error = err.Error()
@@ -110,7 +111,10 @@ func (i injected) End() []lab.FaultRecord { return i }
 func newFaultyShop(t *testing.T) (*faultyShop, *Conductor, lab.Plan) {
 	shop, c := newShop(t)
 	s := &faultyShop{shop: shop, parts: &parts{}}
-	c.System, c.Deployers, c.Meter, c.Injector = s, map[string]lab.Deployer{"process": s}, s, s
+	c.System = s
+	c.Deployers = map[string]lab.Deployer{"process": s}
+	c.Meter = s
+	c.Injector = s
 	p := plan(1)
 	p.Study.Faults = []lab.Fault{{Target: "one", Kind: lab.FaultKill}, {Target: "database", Kind: lab.FaultKill}}
 	return s, c, p
@@ -231,7 +235,8 @@ func TestMeteringIsSuspendedForKilledUnits(t *testing.T) {
 			"database": "node-2"}}}
 		var killed, drained []string // drained units are replaced at once
 		for _, unit := range units {
-			killed, drained = append(killed, "suspend "+unit), append(drained, "resume "+unit+" 0")
+			killed = append(killed, "suspend "+unit)
+			drained = append(drained, "resume "+unit+" 0")
 		}
 		drained = slices.Concat(killed, drained)
 		for kind, want := range map[lab.FaultKind][]string{lab.FaultKill: killed, lab.FaultDrain: drained} {
@@ -248,7 +253,8 @@ func TestMeteringIsSuspendedForKilledUnits(t *testing.T) {
 // TestOverlappingFaultsOfOneTarget checks that a killed unit is metered again when the kill is healed, even
 // if another fault of the unit begins or is healed in the meantime.
 func TestOverlappingFaultsOfOneTarget(t *testing.T) {
-	kill, cut := lab.Fault{Target: "front", Kind: lab.FaultKill}, lab.Fault{Target: "front", Kind: lab.FaultCut}
+	kill := lab.Fault{Target: "front", Kind: lab.FaultKill}
+	cut := lab.Fault{Target: "front", Kind: lab.FaultCut}
 	for name, c := range map[string]struct {
 		first, second lab.Fault
 		want          []string

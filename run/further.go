@@ -72,7 +72,9 @@ func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
 // because operations were sent late, count as invalid here. It ignores variants that have no valid trial at a
 // point, and those with an invalid audit: playing them again would not help.
 func (e *experiment) lost(played []lab.Trial) []string {
-	planned, counted, invalid := map[trialKind]int{}, map[trialKind]int{}, map[string]bool{}
+	planned := map[trialKind]int{}
+	counted := map[trialKind]int{}
+	invalid := map[string]bool{}
 	for _, p := range e.plan.Trials {
 		if !p.Profiled {
 			planned[trialKind{p.Variant, p.Point}]++

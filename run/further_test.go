@@ -14,7 +14,8 @@ import (
 func threeBlocks() lab.Plan {
 	p := plan(0)
 	p.Study.Points = []lab.Point{{Name: "s1"}, {Name: "s2"}}
-	p.Study.Design.Blocks, p.Study.Design.Seed = 3, 7
+	p.Study.Design.Blocks = 3
+	p.Study.Design.Seed = 7
 	for block := 1; block <= 3; block++ {
 		p.Trials = append(p.Trials, p.Study.Block(block, len(p.Trials))...)
 	}
@@ -33,13 +34,15 @@ func lose(attempts ...int) map[int]error {
 // TestLostTrialsAreMadeUpForInAFurtherBlock checks that after both attempts at trial 4 of 12 have failed, all
 // variants are played once more at its point, and nothing at the other.
 func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
-	r, p := &rooms{spoil: lose(4, 5)}, threeBlocks()
+	r := &rooms{spoil: lose(4, 5)}
+	p := threeBlocks()
 	c := r.conductor(t)
 	testset.Must(t, c.Play(t.Context(), p))
 	if len(r.saved) != 15 || !slices.Equal(r.further, []int{2}) {
 		t.Fatalf("%d records, further blocks %v: want 13 of the plan, and one block of 2", len(r.saved), r.further)
 	}
-	lost, variants := p.Trials[3].Point, []string{}
+	lost := p.Trials[3].Point
+	variants := []string{}
 	for i, trial := range r.saved[13:] {
 		variants = append(variants, trial.Variant)
 		if trial.Number != 13+i || trial.Block != 4 || trial.Point.Name != lost || trial.Seed != r.saved[13].Seed {
@@ -60,8 +63,10 @@ func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
 
 // TestAFurtherBlockOfOneTrial checks the note on a further block of a study with one variant and one point.
 func TestAFurtherBlockOfOneTrial(t *testing.T) {
-	r, p := &rooms{spoil: lose(2, 3)}, plan(0)
-	p.Study.Variants, p.Study.Design.Blocks = p.Study.Variants[:1], 2
+	r := &rooms{spoil: lose(2, 3)}
+	p := plan(0)
+	p.Study.Variants = p.Study.Variants[:1]
+	p.Study.Design.Blocks = 2
 	p.Trials = append(p.Study.Block(1, 0), p.Study.Block(2, 1)...)
 	c := r.conductor(t)
 	testset.Must(t, c.Play(t.Context(), p))
@@ -73,12 +78,16 @@ func TestAFurtherBlockOfOneTrial(t *testing.T) {
 // TestAFurtherBlockIsResumed checks that an interrupted further block is resumed with the same numbers and
 // seeds, after a warm-up.
 func TestAFurtherBlockIsResumed(t *testing.T) {
-	r, p := &rooms{spoil: lose(1, 2)}, threeBlocks()
+	r := &rooms{spoil: lose(1, 2)}
+	p := threeBlocks()
 	c := r.conductor(t)
 	testset.Must(t, c.Play(t.Context(), p))
 	want := r.saved[len(r.saved)-1]
-	r.saved, r.further, r.played = r.saved[:len(r.saved)-1], nil, nil
-	r.spoil, p.Study.Design.WarmupTrials = nil, 1
+	r.saved = r.saved[:len(r.saved)-1]
+	r.further = nil
+	r.played = nil
+	r.spoil = nil
+	p.Study.Design.WarmupTrials = 1
 	testset.Must(t, c.Play(t.Context(), p))
 	if len(r.played) != 4+1 {
 		t.Errorf("resumed with %q, want a warm-up of 2 variants at 2 points, and the missing trial", r.played)
@@ -92,7 +101,8 @@ func TestAFurtherBlockIsResumed(t *testing.T) {
 // TestAFurtherBlockIsAsLongAsTheOthers checks that the trials of a further block are lengthened like the lost
 // ones, also after an interruption: shorter trials would not count.
 func TestAFurtherBlockIsAsLongAsTheOthers(t *testing.T) {
-	r, p := &rooms{spoil: lose(12, 13)}, threeBlocks() // the last trial of the plan, twice as long as planned
+	r := &rooms{spoil: lose(12, 13)} // the last trial of the plan, twice as long as planned
+	p := threeBlocks()
 	c := r.conductor(t)
 	c.System = longer{rooms: r}
 	c.Stopping = &fakeRule{lengths: func(int) map[string]float64 { return map[string]float64{"s1": 2, "s2": 2} }}
@@ -123,7 +133,8 @@ func TestFurtherBlocksAreLimited(t *testing.T) {
 		"two blocks are allowed":         {rooms{spoil: lose(4, 5, 6, 15, 16, 17, 18, 19, 20)}, 2, "", []int{2, 2}},
 	} {
 		p := threeBlocks()
-		p.Study.Design.MaxRepeats, p.Study.Design.Until = c.repeats, c.until
+		p.Study.Design.MaxRepeats = c.repeats
+		p.Study.Design.Until = c.until
 		conductor := c.rooms.conductor(t)
 		testset.Must(t, conductor.Play(t.Context(), p))
 		if !slices.Equal(c.rooms.further, c.further) {

@@ -94,7 +94,8 @@ func TestTimesOfALateTrialAreWithheld(t *testing.T) {
 		t.Errorf("%d records, further blocks %v: want 12 of the plan, and one block of 2", len(s.saved), s.further)
 	}
 	for i, trial := range s.saved {
-		late, left := i == 3, []string{"completed", "cpu", "p50", "p99", "service"}
+		late := i == 3
+		left := []string{"completed", "cpu", "p50", "p99", "service"}
 		if late {
 			left = []string{"cpu", "p50", "service"}
 		}

@@ -18,7 +18,8 @@ func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part
 	for _, unit := range layout.Units {
 		i := slices.IndexFunc(all, func(p lab.Part) bool { return p.Name == unit.Role })
 		if i < 0 {
-			i, all = len(all), append(all, lab.Part{Name: unit.Role})
+			i = len(all)
+			all = append(all, lab.Part{Name: unit.Role})
 		}
 		part := &all[i]
 		part.Units++
@@ -40,7 +41,8 @@ func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part
 		server := s[spec.Name].Server
 		part := lab.Part{Name: spec.Name, Service: spec.Kind, Embedded: server == nil && !spec.Loopback}
 		if server != nil {
-			part.Units, part.Node = 1, deployment.NodeOf(server.Name)
+			part.Units = 1
+			part.Node = deployment.NodeOf(server.Name)
 		}
 		all = append(all, part)
 	}
@@ -78,7 +80,8 @@ func withTraffic(parts []lab.Part, traffic []lab.Traffic) {
 			continue // a unit may hold clients that it never uses
 		}
 		if j < 0 {
-			j, parts[i].Links = len(parts[i].Links), append(parts[i].Links, lab.Link{To: t.To})
+			j = len(parts[i].Links)
+			parts[i].Links = append(parts[i].Links, lab.Link{To: t.To})
 		}
 		link := &parts[i].Links[j]
 		if link.Traffic == nil {

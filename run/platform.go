@@ -81,7 +81,9 @@ func (m *platformMetering) Stop() (lab.Metered, error) {
 	if m.cost.Unmetered != "" {
 		return used, err
 	}
-	m.cost.Used, m.cost.Parts, m.cost.Processes = &platform.Total, platform.Roles, platform.Processes
+	m.cost.Used = &platform.Total
+	m.cost.Parts = platform.Roles
+	m.cost.Processes = platform.Processes
 	for _, part := range slices.Sorted(maps.Keys(platform.Sources)) {
 		m.cost.Source = platform.Sources[part] // daemons of one platform have the same source
 	}

@@ -25,7 +25,8 @@ func (r *profileRecorder) begin(j Job) (err error) {
 	if !can {
 		return errors.New("the meter of this host cannot tell threads apart, so nothing can be profiled")
 	}
-	r.meter, r.units = threads, j.Deployment.Units()
+	r.meter = threads
+	r.units = j.Deployment.Units()
 	if r.before, err = threads.Threads(r.units); err != nil {
 		return err
 	}
@@ -94,7 +95,8 @@ func (e *experiment) addLayers(
 	if system, says := e.System.(lab.Profiled); says {
 		about = system.Profiling(s.variant)
 	}
-	profile.window.Metered, profile.window.Dir = trial.Metered, deployment.HandedOver()
+	profile.window.Metered = trial.Metered
+	profile.window.Dir = deployment.HandedOver()
 	trial.Layers, err = e.Profiler.Layers(s.layout, about, profile.window)
 	return err
 }

@@ -32,7 +32,8 @@ func (r *profilingRooms) Instrument(layout lab.Layout) lab.Layout {
 func (r *profilingRooms) Layers(
 	layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow,
 ) ([]lab.RoleLayers, error) {
-	r.seen, r.ended = append(r.seen, seen), append(r.ended, r.stopped == len(r.played))
+	r.seen = append(r.seen, seen)
+	r.ended = append(r.ended, r.stopped == len(r.played))
 	return []lab.RoleLayers{{Role: layout.Units[0].Name, Runtime: about.Own[0], Samples: 1}}, r.broken
 }
 
@@ -42,7 +43,9 @@ func (r *profilingRooms) Profiling(lab.Variant) lab.Profiling {
 
 func (r *profilingRooms) conductor(t *testing.T) Conductor {
 	c := r.rooms.conductor(t)
-	c.System, c.Meter, c.Profiler = r, r, r
+	c.System = r
+	c.Meter = r
+	c.Profiler = r
 	return c
 }
 
@@ -73,7 +76,8 @@ func TestProfiledTrialsAreInstrumentedAndRead(t *testing.T) {
 func TestAProfileThatCannotBeReadSpoilsTheTrial(t *testing.T) {
 	r := &profilingRooms{rooms: &rooms{}, broken: errors.New("the profile 7.jfr of unit one: it is empty")}
 	p := plan(1)
-	p.Trials[0].Profiled, p.Study.Design.MaxRepeats = true, 0
+	p.Trials[0].Profiled = true
+	p.Study.Design.MaxRepeats = 0
 	c := r.conductor(t)
 	testset.Must(t, c.Play(t.Context(), p))
 	r.expectVerdicts(t, []string{"1/1 the profile 7.jfr of unit one: it is empty"})
@@ -111,7 +115,8 @@ func (c counter) End() (map[string]lab.Counted, error) {
 }
 
 func (o *samplingProfiler) End(threads []lab.ThreadUse) []lab.ProgramSamples {
-	o.ends, o.threads = o.ends+1, threads
+	o.ends = o.ends + 1
+	o.threads = threads
 	return []lab.ProgramSamples{{Unit: "one"}}
 }
 

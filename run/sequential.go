@@ -122,7 +122,8 @@ func (l *looks) report(answers []lab.Answer) {
 func (l *looks) askRule(before []lab.Trial) {
 	block := l.block
 	l.isNeeded = l.Stopping.Needed(before)
-	planned, open := 0, []lab.PlannedTrial{}
+	planned := 0
+	open := []lab.PlannedTrial{}
 	for _, p := range l.plan.Trials {
 		if p.Block == block {
 			planned++

@@ -54,12 +54,14 @@ func blocks(n int) lab.Plan {
 	for i := range p.Trials {
 		p.Trials[i].Block = 1 + i/2
 	}
-	p.Study.Design.Until, p.Study.Design.Blocks = lab.UntilDecided, n
+	p.Study.Design.Until = lab.UntilDecided
+	p.Study.Design.Blocks = n
 	return p
 }
 
 func TestDecidedVariantsAreNotPlayed(t *testing.T) {
-	r, rule := &rooms{}, &fakeRule{after: map[string]int{"a": 3, "b": 5}}
+	r := &rooms{}
+	rule := &fakeRule{after: map[string]int{"a": 3, "b": 5}}
 	c := r.conductor(t)
 	c.Stopping = rule
 	testset.Must(t, c.Play(t.Context(), blocks(8)))
@@ -98,7 +100,8 @@ func TestAnInterruptedBlockIsPlayedToItsEnd(t *testing.T) {
 // TestOrdinaryDesignsPlayAllTrials checks that a design that does not stop by its verdicts plays all trials
 // and does not ask the rule which are needed.
 func TestOrdinaryDesignsPlayAllTrials(t *testing.T) {
-	r, rule := &rooms{}, &fakeRule{}
+	r := &rooms{}
+	rule := &fakeRule{}
 	c := r.conductor(t)
 	c.Stopping = rule
 	p := blocks(5)
@@ -119,8 +122,10 @@ func TestChangedVerdictsAreReported(t *testing.T) {
 				Text: fmt.Sprintf("q%d more", i)})
 		}
 		if last >= 4 {
-			answers[0].Verdict, answers[0].Text = "less", "q0 less"
-			answers[1].Verdict, answers[1].Text = "", "q1 open again"
+			answers[0].Verdict = "less"
+			answers[0].Text = "q0 less"
+			answers[1].Verdict = ""
+			answers[1].Text = "q1 open again"
 		}
 		return answers
 	}}
@@ -218,9 +223,11 @@ func TestTheRuleLengthensTrials(t *testing.T) {
 		return map[string]float64{"s1": []float64{0, 0, 2, 2, 4}[last]}
 	}}
 	c := r.conductor(t)
-	c.System, c.Stopping = longer{rooms: r}, rule
+	c.System = longer{rooms: r}
+	c.Stopping = rule
 	p := blocks(5)
-	p.Study.Design.Until, p.Trials = "", p.Trials[:7]
+	p.Study.Design.Until = ""
+	p.Trials = p.Trials[:7]
 	testset.Must(t, c.Play(t.Context(), p))
 	p.Trials = blocks(5).Trials
 	testset.Must(t, c.Play(t.Context(), p)) // goes on in the middle of block 4

@@ -112,8 +112,11 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 		at := ""
 		if service.Server != nil {
 			server := *service.Server
-			server.Node, server.Limits, server.Replicated = spec.Node, spec.Limits, spec.Replicated
-			servers, inputs.peers = append(servers, server), append(inputs.peers, server.Name)
+			server.Node = spec.Node
+			server.Limits = spec.Limits
+			server.Replicated = spec.Replicated
+			servers = append(servers, server)
+			inputs.peers = append(inputs.peers, server.Name)
 			at = lab.AddressOf(server.Name)
 		}
 		inputs.environment = append(inputs.environment, lab.ServiceVariable(spec.Name)+"="+service.Address(at))

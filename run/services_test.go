@@ -77,7 +77,8 @@ func (s *shop) service() lab.Service {
 func newShop(t *testing.T) (*shop, *Conductor) {
 	s := &shop{spec: lab.ServiceSpec{Name: "database", Kind: "mariadb"}}
 	c := s.rooms.conductor(t)
-	c.System, c.Deployers = s, map[string]lab.Deployer{"process": s}
+	c.System = s
+	c.Deployers = map[string]lab.Deployer{"process": s}
 	c.Backings = map[string]lab.Backing{"mariadb": s.backing()}
 	return s, &c
 }
@@ -112,7 +113,8 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 // node and limits of their service.
 func TestUnitsReachTheServers(t *testing.T) {
 	s, _ := newShop(t)
-	s.spec.Node, s.spec.Limits = "near", lab.Limits{CPU: 0.5}
+	s.spec.Node = "near"
+	s.spec.Limits = lab.Limits{CPU: 0.5}
 	layout := lab.Layout{Services: []lab.ServiceSpec{s.spec}, Units: []lab.UnitSpec{
 		{Name: "one", Networking: lab.Networking{Peers: []string{"two"}}},
 		{Name: "theirs", Runnable: lab.Runnable{Foreign: true}}}}
@@ -196,7 +198,8 @@ func (b *barrier) wait(ctx context.Context) error {
 func TestServicesStartAndEndAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	start, end := &barrier{all: make(chan struct{})}, &barrier{all: make(chan struct{})}
+	start := &barrier{all: make(chan struct{})}
+	end := &barrier{all: make(chan struct{})}
 	both := lab.Backing{Fresh: func(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Service, error) {
 		return lab.Service{Release: func() error { return end.wait(ctx) }}, start.wait(ctx)
 	}}

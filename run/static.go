@@ -31,7 +31,8 @@ func (s Services) staticCost(at setting, played Played) *lab.StaticCost {
 	}
 	c.Units = len(units)
 	if at.variant.External.RunsAlready() {
-		c.Unknown["processes"], c.Unknown["configuration_lines"] = filesUnknown, filesUnknown
+		c.Unknown["processes"] = filesUnknown
+		c.Unknown["configuration_lines"] = filesUnknown
 	} else {
 		lines := configurationLines(units, layout.FileLines)
 		c.ConfigurationLines = &lines
@@ -42,9 +43,11 @@ func (s Services) staticCost(at setting, played Played) *lab.StaticCost {
 		}
 	}
 	if tables, queues, known := holdings(layout.Services); known && at.variant.External == nil {
-		c.Tables, c.Queues = &tables, &queues
+		c.Tables = &tables
+		c.Queues = &queues
 	} else {
-		c.Unknown["tables"], c.Unknown["queues"] = tablesUnknown, tablesUnknown
+		c.Unknown["tables"] = tablesUnknown
+		c.Unknown["queues"] = tablesUnknown
 	}
 	var images []lab.ProgramImage
 	if played.Platform != nil {
@@ -74,7 +77,8 @@ func imagesOf(units []lab.UnitSpec, known []lab.ProgramImage) (images []lab.Prog
 	isOurs := len(userImages) == 0
 	for _, image := range known {
 		if _, used := userImages[image.Program]; used || isOurs { // the others belong to other variants
-			images, userImages[image.Program] = append(images, image), true
+			images = append(images, image)
+			userImages[image.Program] = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(userImages)) {

@@ -73,7 +73,8 @@ func TestStaticCostOfUserImages(t *testing.T) {
 // TestUnknownStaticCostHasAReason checks that parts that are unknown are absent, with the reason.
 func TestUnknownStaticCostHasAReason(t *testing.T) {
 	layout := layoutToCount()
-	layout.Code, layout.Services[1].Holds = nil, nil
+	layout.Code = nil
+	layout.Services[1].Holds = nil
 	services := Services{"database": {Server: &lab.UnitSpec{Name: "database-server"}}, "documents": {}}
 	for name, test := range map[string]struct {
 		external *lab.ExternalSystem

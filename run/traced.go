@@ -52,7 +52,8 @@ func closeSpans(receiver lab.SpanReceiver, played Played, trial *lab.Trial) erro
 	if received == nil {
 		return err
 	}
-	trial.Traced, trial.Paths = &received.TraceSet, received.Paths
+	trial.Traced = &received.TraceSet
+	trial.Paths = received.Paths
 	if received.Wrong != nil {
 		trial.Remarks = append(trial.Remarks, fmt.Sprintf("spans may be missing: %v", received.Wrong))
 	}

@@ -39,8 +39,10 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		return nil, errors.Join(withFullDisk(e.Scratch, err), closeSpans(layout.Spans, Played{}, trial)), nil
 	}
 	watch.lap(lab.PhaseStart)
-	trial.Units, trial.Services = len(s.layout.Units), services.descriptions(s.layout, s.deployer)
-	trial.Parts, trial.Links = services.parts(s.layout, deployment), deployment.Links()
+	trial.Units = len(s.layout.Units)
+	trial.Services = services.descriptions(s.layout, s.deployer)
+	trial.Parts = services.parts(s.layout, deployment)
+	trial.Links = deployment.Links()
 	ctx, unwatch := cancelOnFailure(ctx, deployment)
 	defer unwatch()
 	addresses, failure := services.Addresses(deployment)
@@ -53,17 +55,21 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		}
 		played, failure = job.Play(ctx)
 	}
-	trial.ElapsedSeconds, trial.Metered = played.Finished.ElapsedSeconds, played.Used
+	trial.ElapsedSeconds = played.Finished.ElapsedSeconds
+	trial.Metered = played.Used
 	trial.Metered.Processors = trial.Metered.SharedProcessors()
-	trial.Faults, trial.Arrivals = played.Faults, played.Arrivals
-	trial.Clocks, trial.Platform = played.Clocks, played.Platform
+	trial.Faults = played.Faults
+	trial.Arrivals = played.Arrivals
+	trial.Clocks = played.Clocks
+	trial.Platform = played.Platform
 	if failure == nil {
 		trial.Static = services.staticCost(s, played)
 	}
 	failure = withFullDisk(e.Scratch, failureOr(deployment, failure))
 	now := time.Now()
 	// Sub uses the monotonic clock; Round(0) leaves only the wall clock.
-	lifetime, byWall := now.Sub(spawned), now.Round(0).Sub(spawned.Round(0))
+	lifetime := now.Sub(spawned)
+	byWall := now.Round(0).Sub(spawned.Round(0))
 	trial.LifetimeSeconds = lifetime.Seconds()
 	left := lab.Leftover{Reports: played.Reports, Addresses: addresses,
 		Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
@@ -110,11 +116,16 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 		return nil
 	}
 	found, err := m.Measure(ctx, s.variant, s.point, trial.Metered, left)
-	trial.Measures, trial.Spectra, trial.Course, trial.Paths = found.Values, found.Spectra, found.Course,
-		found.Paths
+	trial.Measures = found.Values
+	trial.Spectra = found.Spectra
+	trial.Course = found.Course
+	trial.Paths = found.Paths
 	trial.Cohorts = found.Cohorts
-	trial.WarmUp, trial.Network, trial.ByOperation = found.WarmUp, found.Network, found.Operations
-	trial.Remarks, trial.Search = found.Remarks, found.Search
+	trial.WarmUp = found.WarmUp
+	trial.Network = found.Network
+	trial.ByOperation = found.Operations
+	trial.Remarks = found.Remarks
+	trial.Search = found.Search
 	if len(found.Course) > 0 {
 		trial.Metered.Course = course
 	}

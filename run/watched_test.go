@@ -43,7 +43,9 @@ func (followedMetering) Follow(report func(lab.UsedSecond)) error {
 func TestWatchersGetLoadUsageAndHeadlines(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
-	c.Meter, c.Seconds, c.Stopping = followed{r}, r, &fakeRule{}
+	c.Meter = followed{r}
+	c.Seconds = r
+	c.Stopping = &fakeRule{}
 	p := blocks(3)
 	p.Study.Design.Until = ""
 	testset.Must(t, c.Play(t.Context(), p))

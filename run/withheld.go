@@ -39,7 +39,8 @@ func withholdLate(trial *lab.Trial, metrics []lab.Metric, late map[float64]strin
 		_, measured := trial.Measures[m.Name]
 		if distorted && measured && m.FromDue() {
 			withhold(trial, m, why)
-			trial.Cohorts, trial.Late = nil, true
+			trial.Cohorts = nil
+			trial.Late = true
 		}
 	}
 }

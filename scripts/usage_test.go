@@ -27,7 +27,8 @@ func TestUsageFromAnyFolder(t *testing.T) {
 // TestFailuresAreNoBadArguments runs scripts with programs that fail as make and the compiler of TypeScript
 // do, with the code that scripts have for bad arguments.
 func TestFailuresAreNoBadArguments(t *testing.T) {
-	top, programs := t.TempDir(), t.TempDir()
+	top := t.TempDir()
+	programs := t.TempDir()
 	for path, text := range map[string]string{
 		programs + "/make": "exit 2", programs + "/git": "echo 1", programs + "/node": "",
 		programs + "/npm":                               `[ "$1" = ci ] && mkdir -p node_modules || exit 2`,
@@ -44,7 +45,8 @@ func TestFailuresAreNoBadArguments(t *testing.T) {
 		path := filepath.Join(top, "scripts", args[0])
 		writeProgram(t, path, string(script))
 		command := exec.Command(path, args[1:]...)
-		command.Dir, command.Env = top, append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"))
+		command.Dir = top
+		command.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"))
 		if text, err := command.CombinedOutput(); command.ProcessState.ExitCode() != 1 {
 			t.Errorf("%v: %v, want 1: %s", args, err, text)
 		}

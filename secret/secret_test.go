@@ -34,7 +34,8 @@ func vault(environment map[string]string) *Vault {
 
 func TestMaskedValuesComeBack(t *testing.T) {
 	v := vault(nil)
-	first, again := v.Mask("a", "API_TOKEN", "one-secret"), v.Mask("b", "API_TOKEN", "one-secret")
+	first := v.Mask("a", "API_TOKEN", "one-secret")
+	again := v.Mask("b", "API_TOKEN", "one-secret")
 	other := v.Mask("b", "api-token", "another")
 	if first != "CLEAVE_MASKED_API_TOKEN" || again != first || other != first+"_2" {
 		t.Errorf("masked as %s, %s and %s", first, again, other)

@@ -24,7 +24,8 @@ func FitLine(x, y []float64) (Line, error) {
 	if err := checkPoints("straight line", x, y, 3); err != nil {
 		return Line{}, err
 	}
-	mx, my := Mean(x), Mean(y)
+	mx := Mean(x)
+	my := Mean(y)
 	var sxx, sxy, syy float64
 	for i := range x {
 		sxx += (x[i] - mx) * (x[i] - mx)

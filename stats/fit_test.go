@@ -45,7 +45,8 @@ func TestTwoLevelsHaveNoCurvature(t *testing.T) {
 }
 
 func TestFitPowerLaw(t *testing.T) {
-	x, y := []float64{1, 2, 4, 8}, make([]float64, 4)
+	x := []float64{1, 2, 4, 8}
+	y := make([]float64, 4)
 	for i := range x {
 		y[i] = 3 * math.Pow(x[i], 1.5)
 	}

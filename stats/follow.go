@@ -90,13 +90,15 @@ func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 			course := divide(load, share, parts).judge(margin)
 			f.Courses[string(course.Kind)]++
 			if course.Kind != Flat {
-				f.Changed, factors = f.Changed+1, append(factors, course.Factor)
+				f.Changed = f.Changed + 1
+				factors = append(factors, course.Factor)
 			}
 		}
 		if parts >= 2 {
 			c := divide(load, share, 2)
 			if len(c.times) == 2 {
-				f.First, f.Second = append(f.First, c.times[0]), append(f.Second, c.times[1])
+				f.First = append(f.First, c.times[0])
+				f.Second = append(f.Second, c.times[1])
 				halves = append(halves, c.tallies...)
 			}
 		}
@@ -172,17 +174,21 @@ func divide(load lab.Cohorts, share float64, parts int) dividedLoad {
 	middle := bucketOf(all, cmp.Or(share, 0.5))
 	for i := range parts {
 		from, to := i*len(whole)/parts, (i+1)*len(whole)/parts
-		g, length := lab.SumCohorts(whole[from:to]...), float64(to-from)
+		g := lab.SumCohorts(whole[from:to]...)
+		length := float64(to - from)
 		t := tally{all: float64(g.Operations()), share: length / float64(len(whole))}
 		if share == 0 {
-			t.rate, t.all, t.above = true, float64(all.OK), float64(g.OK)
+			t.rate = true
+			t.all = float64(all.OK)
+			t.above = float64(g.OK)
 			// Half an answer more keeps the time of a part without answers finite.
 			c.times = append(c.times, length*load.Seconds/(float64(g.OK)+0.5))
 		} else {
 			if t.all == 0 {
 				continue // nothing was due
 			}
-			t.above, t.from = above(g, middle+1), above(g, middle)
+			t.above = above(g, middle+1)
+			t.from = above(g, middle)
 			c.times = append(c.times, quantileOf(g, share))
 		}
 		c.tallies = append(c.tallies, t)
@@ -271,9 +277,12 @@ func dispersedP(parts []tally, count func(tally) float64) float64 {
 func dispersion(parts []tally, count func(tally) float64) (squares, overdispersion float64) {
 	var all, counted float64
 	for _, t := range parts {
-		all, counted = all+t.all, counted+count(t)
+		all = all + t.all
+		counted = counted + count(t)
 	}
-	share, steps, before := counted/all, 0.0, 0.0
+	share := counted / all
+	steps := 0.0
+	before := 0.0
 	for i, t := range parts {
 		expected, variance := t.all*share, t.all*share*(1-share)
 		if t.rate {
@@ -310,7 +319,8 @@ func firstHalfExcess(first, second tally, count func(tally) float64) (excess, va
 
 // bucketOf returns the bucket of a quantile (nearest rank), -1 without operations.
 func bucketOf(c lab.Cohort, share float64) int {
-	rank, below := int64(math.Ceil(share*float64(c.Operations()))), int64(0)
+	rank := int64(math.Ceil(share * float64(c.Operations())))
+	below := int64(0)
 	for i, n := range c.Counts {
 		if below += n; below >= rank {
 			return c.Buckets[i]

@@ -32,9 +32,11 @@ func TestHolmIntervalsAgreeWithHolm(t *testing.T) {
 		for range 6 {
 			ratio, err := PairedRatio(sample(r, 6, 0.06, 0.05), sample(r, 6, 0, 0.05), 0.95)
 			testset.Must(t, err)
-			family, p = append(family, ratio), append(p, ratio.P)
+			family = append(family, ratio)
+			p = append(p, ratio.P)
 		}
-		adjusted, levels := Holm(p), HolmLevels(p, 0.95)
+		adjusted := Holm(p)
+		levels := HolmLevels(p, 0.95)
 		for i, ratio := range family {
 			significant := adjusted[i] <= 0.05
 			if excludes := !ratio.At(levels[i]).Contains(1); excludes != significant {

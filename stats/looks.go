@@ -24,7 +24,8 @@ func Looks(first, last int, alpha float64) []float64 {
 	for n := first; n <= last; n++ {
 		step := 1.0
 		if n == first {
-			inside, step = density{{0, 1}}, float64(n)
+			inside = density{{0, 1}}
+			step = float64(n)
 		}
 		budget := pocock(float64(n)/float64(last), alpha)
 		bound := inside.bound(math.Sqrt(step), budget-spent)
@@ -137,7 +138,8 @@ func (d density) add(deviation, bound float64) density {
 			z := (at - p.at) / deviation
 			sum += p.mass * math.Exp(-z*z/2)
 		}
-		next[i].at, next[i].mass = at, sum/(deviation*math.Sqrt(2*math.Pi))*weight*width/3
+		next[i].at = at
+		next[i].mass = sum / (deviation * math.Sqrt(2*math.Pi)) * weight * width / 3
 	}
 	return next
 }

@@ -42,7 +42,8 @@ func TestSequence(t *testing.T) {
 func TestLooksKeepTheirLevel(t *testing.T) {
 	const runs = 20000
 	r := rand.New(rand.NewPCG(11, 12))
-	levels, crossed := Looks(3, 12, 0.05), 0
+	levels := Looks(3, 12, 0.05)
+	crossed := 0
 	for range runs {
 		sum := 0.0
 		for n := 1; n <= 12; n++ {

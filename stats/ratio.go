@@ -88,7 +88,8 @@ func newRatio(mean, se, degrees float64, n int, confidence float64, spread Sprea
 
 // welchDegrees returns the Welch-Satterthwaite degrees of freedom.
 func welchDegrees(a, b []float64) float64 {
-	va, vb := Variance(a)/float64(len(a)), Variance(b)/float64(len(b))
+	va := Variance(a) / float64(len(a))
+	vb := Variance(b) / float64(len(b))
 	if va+vb == 0 {
 		return float64(len(a) + len(b) - 2)
 	}

@@ -25,7 +25,8 @@ func KaliberaJones(numerator, denominator []float64, confidence float64) (Estima
 	if n != len(denominator) {
 		return Estimate{}, lengthError(name, n, len(denominator))
 	}
-	up, down := Mean(numerator), Mean(denominator)
+	up := Mean(numerator)
+	down := Mean(denominator)
 	t := tQuantile(confidence, float64(n-1))
 	upRest := up*up - t*t*Variance(numerator)/float64(n)
 	downRest := down*down - t*t*Variance(denominator)/float64(n)

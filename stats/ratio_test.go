@@ -22,7 +22,8 @@ func sample(r *rand.Rand, n int, mean, spread float64) []float64 {
 func TestRatioDoesNotDependOnTheBase(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
-		a, b := sample(r, 7, 3, 0.2), sample(r, 7, 1, 0.4)
+		a := sample(r, 7, 3, 0.2)
+		b := sample(r, 7, 1, 0.4)
 		for name, ratio := range map[string]func(a, b []float64, c float64) (Ratio, error){"paired": PairedRatio,
 			"log-Welch": LogWelch} {
 			there, err := ratio(a, b, 0.95)
@@ -40,7 +41,8 @@ func TestRatioDoesNotDependOnTheBase(t *testing.T) {
 func TestIntervalsHoldTheirEstimate(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
-		a, b := sample(r, 5, 1, 0.3), sample(r, 5, 1, 0.3)
+		a := sample(r, 5, 1, 0.3)
+		b := sample(r, 5, 1, 0.3)
 		paired, err := PairedRatio(a, b, 0.9)
 		testset.Must(t, err)
 		kj, err := KaliberaJones(a, b, 0.9)
@@ -69,7 +71,8 @@ func TestCoverage(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	paired, kj := 0, 0
 	for range repeats {
-		a, b := sample(r, blocks, math.Log(truth), 0.03), sample(r, blocks, 0, 0.03)
+		a := sample(r, blocks, math.Log(truth), 0.03)
+		b := sample(r, blocks, 0, 0.03)
 		steady, err := KaliberaJones(a, b, 0.95)
 		testset.Must(t, err)
 		if steady.Contains(truth) {
@@ -77,7 +80,8 @@ func TestCoverage(t *testing.T) {
 		}
 		for i := range a {
 			drift := 1 + 0.1*float64(i)
-			a[i], b[i] = a[i]*drift, b[i]*drift
+			a[i] = a[i] * drift
+			b[i] = b[i] * drift
 		}
 		drifting, err := PairedRatio(a, b, 0.95)
 		testset.Must(t, err)

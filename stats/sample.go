@@ -100,9 +100,15 @@ func Product(a, b Estimate) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	valueA, lowA, highA, valueB, lowB, highB := all[0], all[1], all[2], all[3], all[4], all[5]
+	valueA := all[0]
+	lowA := all[1]
+	highA := all[2]
+	valueB := all[3]
+	lowB := all[4]
+	highB := all[5]
 	value := valueA + valueB
-	down, up := math.Hypot(valueA-lowA, valueB-lowB), math.Hypot(highA-valueA, highB-valueB)
+	down := math.Hypot(valueA-lowA, valueB-lowB)
+	up := math.Hypot(highA-valueA, highB-valueB)
 	return Estimate{math.Exp(value), math.Exp(value - down), math.Exp(value + up), min(a.N, b.N)}, nil
 }
 

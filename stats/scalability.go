@@ -101,7 +101,8 @@ func FitScalability(
 			drawn[i] = random.IntN(blocks)
 		}
 		draw, freeDraw := fitLaw(levels, meansOf(table, drawn))
-		s.draws, freeDraws = append(s.draws, draw), append(freeDraws, freeDraw)
+		s.draws = append(s.draws, draw)
+		freeDraws = append(freeDraws, freeDraw)
 	}
 	estimate := func(of func(law) float64) Estimate { return s.estimate(best, of, blocks) }
 	if belowZero(free.sigma, freeDraws, law.contention, blocks) {
@@ -113,7 +114,9 @@ func FitScalability(
 	if s.Worst, err = checkLaw(best, levels, table, tolerance); err != nil {
 		return Scalability{}, err
 	}
-	s.Lambda, s.Sigma, s.Kappa = estimate(law.single), estimate(law.contention), estimate(law.coherency)
+	s.Lambda = estimate(law.single)
+	s.Sigma = estimate(law.contention)
+	s.Kappa = estimate(law.coherency)
 	if s.Largest*Farthest >= best.peak() {
 		peak := estimate(law.peak)
 		if peak.High > s.Largest*Farthest {
@@ -150,10 +153,12 @@ func negativeError(coefficient string, value float64) error {
 
 // estimate returns a quantity of the best law, with the percentiles tail and 1 - tail of the draws as bounds.
 func (s Scalability) estimate(best law, of func(law) float64, blocks int) Estimate {
-	all, value := ofDraws(s.draws, of), of(best)
+	all := ofDraws(s.draws, of)
+	value := of(best)
 	slices.Sort(all)
 	last := float64(len(all) - 1)
-	low, high := all[int(math.Floor(s.tail*last))], all[int(math.Ceil((1-s.tail)*last))]
+	low := all[int(math.Floor(s.tail*last))]
+	high := all[int(math.Ceil((1-s.tail)*last))]
 	return Estimate{value, min(low, value), max(high, value), blocks}
 }
 
@@ -252,7 +257,8 @@ func fitLaw(levels, means []float64) (best, free law) {
 // given columns of the linear problem: 0 for the throughput of one, 1 for Sigma, 2 for Kappa. A coefficient
 // without its column is 0, one with it may be negative.
 func solveLaw(levels, means []float64, columns ...int) (l law, squares float64) {
-	equations, ones := mat.NewDense(len(levels), len(columns), nil), mat.NewVecDense(len(levels), nil)
+	equations := mat.NewDense(len(levels), len(columns), nil)
+	ones := mat.NewVecDense(len(levels), nil)
 	for i, n := range levels {
 		for j, column := range columns {
 			equations.Set(i, j, means[i]/n*[...]float64{1, n - 1, n * (n - 1)}[column])
@@ -268,7 +274,8 @@ func solveLaw(levels, means []float64, columns ...int) (l law, squares float64) 
 		parameters[column] = found.AtVec(j)
 	}
 	l.lambda = 1 / parameters[0]
-	l.sigma, l.kappa = parameters[1]*l.lambda, parameters[2]*l.lambda
+	l.sigma = parameters[1] * l.lambda
+	l.kappa = parameters[2] * l.lambda
 	for i, n := range levels {
 		off := 1 - means[i]/l.at(n)
 		squares += off * off

@@ -68,7 +68,9 @@ func TestKnownScalabilityIsRecovered(t *testing.T) {
 
 // TestScalabilityIntervalsHoldTheTruth: at least 85 % of 60 experiments of five blocks do; 95 % is nominal.
 func TestScalabilityIntervalsHoldTheTruth(t *testing.T) {
-	known, held, experiments := law{100, 0.05, 0.002}, map[string]int{}, 60
+	known := law{100, 0.05, 0.002}
+	held := map[string]int{}
+	experiments := 60
 	for i := range experiments {
 		s, err := FitScalability(upTo32(), scaled(known.at, upTo32(), 5, 0.05, 0.03, uint64(i)), 0.05, 0.95)
 		testset.Must(t, err)

@@ -56,7 +56,8 @@ func Steadiness(times []float64, margin float64) (Course, error) {
 			levels[at] = level
 		}
 	}
-	least, most := slices.Min(levels), slices.Max(levels)
+	least := slices.Min(levels)
+	most := slices.Max(levels)
 	if most-least <= tolerance {
 		return course, nil
 	}
@@ -65,7 +66,8 @@ func Steadiness(times []float64, margin float64) (Course, error) {
 	last := levels[len(levels)-1]
 	switch apart := slices.Max(later) - slices.Min(later); {
 	case apart > tolerance:
-		course.Kind, course.Later = Unsteady, math.Exp(apart)
+		course.Kind = Unsteady
+		course.Later = math.Exp(apart)
 	case most-last > last-least:
 		course.Kind = WarmUp
 	default:
@@ -117,9 +119,11 @@ func partition(values []float64, least float64) []int {
 	const shortest = 2
 	n := len(values)
 	penalty := 12 + 3*math.Log(float64(n))
-	sums, squares := make([]float64, n+1), make([]float64, n+1)
+	sums := make([]float64, n+1)
+	squares := make([]float64, n+1)
 	for i, v := range values {
-		sums[i+1], squares[i+1] = sums[i]+v, squares[i]+v*v
+		sums[i+1] = sums[i] + v
+		squares[i+1] = squares[i] + v*v
 	}
 	cost := func(from, to int) float64 {
 		length := float64(to - from)
@@ -127,7 +131,8 @@ func partition(values []float64, least float64) []int {
 		variance := (squares[to]-squares[from])/length - mean*mean
 		return length * math.Log(max(variance, least*least))
 	}
-	best, before := make([]float64, n+1), make([]int, n+1)
+	best := make([]float64, n+1)
+	before := make([]int, n+1)
 	best[0] = -penalty
 	for to := 1; to <= n; to++ {
 		best[to] = math.Inf(1)
@@ -136,7 +141,8 @@ func partition(values []float64, least float64) []int {
 				continue // the first and the last level may have begun, or may go on, outside
 			}
 			if sum := best[from] + cost(from, to) + penalty; sum < best[to] {
-				best[to], before[to] = sum, from
+				best[to] = sum
+				before[to] = from
 			}
 		}
 	}
@@ -178,7 +184,8 @@ func MannKendall(values []float64) (float64, error) {
 	share := make([]float64, most+1) // share of all orders, by their number of inversions
 	share[0] = 1
 	for length := 2; length <= n; length++ {
-		next, sum := make([]float64, most+1), 0.0 // one value more adds 0 to length-1 inversions
+		next := make([]float64, most+1)
+		sum := 0.0 // one value more adds 0 to length-1 inversions
 		for inversions, s := range share {
 			if sum += s; inversions >= length {
 				sum -= share[inversions-length]

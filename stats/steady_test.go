@@ -122,7 +122,8 @@ func TestMannKendallCountsOrders(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{20, 300} { // S is about normal; Kendall 1975, chapter 4
-		values, s := make([]float64, n), 0.0
+		values := make([]float64, n)
+		s := 0.0
 		for i := range values {
 			values[i] = random.Float64() + 2*float64(i)/float64(n)/math.Sqrt(float64(n))
 			for _, earlier := range values[:i] {

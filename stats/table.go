@@ -75,8 +75,12 @@ func (t Table) Ratio(numerator, denominator int, confidence float64) (Ratio, err
 	if err != nil && !errors.As(err, &few) {
 		return Ratio{}, err
 	}
-	n, whole, gaps := float64(len(up)), t.fit(), t.lacksOne(numerator, denominator)
-	all, difference, scale := whole.residual, own.LogMean, 2/n
+	n := float64(len(up))
+	whole := t.fit()
+	gaps := t.lacksOne(numerator, denominator)
+	all := whole.residual
+	difference := own.LogMean
+	scale := 2 / n
 	if gaps {
 		difference, scale = whole.difference(numerator, denominator)
 	}
@@ -150,7 +154,8 @@ func (t Table) fit() fit {
 		return fit{}
 	}
 	columns := len(t[0])
-	information, sums := mat.NewSymDense(columns, nil), mat.NewVecDense(columns, nil)
+	information := mat.NewSymDense(columns, nil)
+	sums := mat.NewVecDense(columns, nil)
 	for _, row := range t {
 		present := slices.DeleteFunc(slices.Clone(row), math.IsNaN)
 		for i, value := range row {
@@ -206,7 +211,8 @@ func (f fit) noise(t Table) (n noise) {
 func (t Table) pair(a, b int) (up, down []float64) {
 	for _, row := range t {
 		if !math.IsNaN(row[a]) && !math.IsNaN(row[b]) {
-			up, down = append(up, math.Exp(row[a])), append(down, math.Exp(row[b]))
+			up = append(up, math.Exp(row[a]))
+			down = append(down, math.Exp(row[b]))
 		}
 	}
 	return up, down
@@ -229,24 +235,29 @@ func (n noise) compare(rest noise) (more, less float64) {
 // as it is if a block with both has fewer than two others, or if the noise cannot be separated.
 func (t Table) separateNoise(own Ratio, a, b int, confidence float64) Ratio {
 	var ofA, ofB []float64
-	others, inverse := Table{}, 0.0
+	others := Table{}
+	inverse := 0.0
 	for _, row := range t {
 		rest := slices.Clone(row)
-		rest[a], rest[b] = math.NaN(), math.NaN()
+		rest[a] = math.NaN()
+		rest[b] = math.NaN()
 		others = append(others, rest)
 		present := slices.DeleteFunc(slices.Clone(rest), math.IsNaN)
 		if math.IsNaN(row[a]) || math.IsNaN(row[b]) || len(present) < 2 {
 			continue
 		}
-		ofA, ofB = append(ofA, row[a]-Mean(present)), append(ofB, row[b]-Mean(present))
+		ofA = append(ofA, row[a]-Mean(present))
+		ofB = append(ofB, row[b]-Mean(present))
 		inverse += 1 / float64(len(present))
 	}
-	base, n := others.fit().residual, float64(len(ofA))
+	base := others.fit().residual
+	n := float64(len(ofA))
 	if len(ofA) < own.N || base.degrees < 1 {
 		return own
 	}
 	added := base.variance() * inverse / n // variance of the mean of the others
-	va, vb := max(0, Variance(ofA)-added), max(0, Variance(ofB)-added)
+	va := max(0, Variance(ofA)-added)
+	vb := max(0, Variance(ofB)-added)
 	if va+vb == 0 {
 		return own
 	}

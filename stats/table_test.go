@@ -35,7 +35,8 @@ func TestRatioWithTheNoiseOfTheTable(t *testing.T) {
 func TestNoiseOfTablesWithGaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 20 {
-		table, cells := make(Table, 5), 0
+		table := make(Table, 5)
+		cells := 0
 		var design, values []float64
 		for b := range table {
 			table[b] = make([]float64, 4)
@@ -50,10 +51,13 @@ func TestNoiseOfTablesWithGaps(t *testing.T) {
 				if v > 0 {
 					row[4+v] = 1
 				}
-				design, values, cells = append(design, row...), append(values, table[b][v]), cells+1
+				design = append(design, row...)
+				values = append(values, table[b][v])
+				cells = cells + 1
 			}
 		}
-		x, y := mat.NewDense(cells, 8, design), mat.NewDense(cells, 1, values)
+		x := mat.NewDense(cells, 8, design)
+		y := mat.NewDense(cells, 1, values)
 		solution, rank := leastSquares(t, x, y)
 		var left mat.Dense
 		left.Mul(x, solution)
@@ -71,7 +75,8 @@ func leastSquares(t *testing.T, a, b *mat.Dense) (x *mat.Dense, rank int) {
 	if !svd.Factorize(a, mat.SVDThin) {
 		t.Fatal("no factorisation")
 	}
-	x, rank = &mat.Dense{}, svd.Rank(1e-10)
+	x = &mat.Dense{}
+	rank = svd.Rank(1e-10)
 	svd.SolveTo(x, b, rank)
 	return x, rank
 }
@@ -156,12 +161,15 @@ func TestDifferenceIsThatOfLeastSquares(t *testing.T) {
 			for v, value := range row {
 				if !math.IsNaN(value) {
 					columns := make([]float64, 9)
-					columns[b], columns[5+v] = 1, 1
-					design, values = append(design, columns...), append(values, value)
+					columns[b] = 1
+					columns[5+v] = 1
+					design = append(design, columns...)
+					values = append(values, value)
 				}
 			}
 		}
-		x, y := mat.NewDense(len(values), 9, design), mat.NewDense(len(values), 1, values)
+		x := mat.NewDense(len(values), 9, design)
+		y := mat.NewDense(len(values), 1, values)
 		solution, _ := leastSquares(t, x, y)
 		difference, scale := table.fit().difference(3, 1)
 		within(t, "difference", difference, solution.At(8, 0)-solution.At(6, 0), 1e-9)

@@ -52,11 +52,13 @@ func TestJudgeIsFairToBothSides(t *testing.T) {
 		lab.Slower: lab.Faster, lab.Faster: lab.Slower, lab.Equivalent: lab.Equivalent,
 		lab.Undecided: lab.Undecided,
 	}
-	words, gates := Wording{"slower", "faster"}, Gates{0.05, 0.03}
+	words := Wording{"slower", "faster"}
+	gates := Gates{0.05, 0.03}
 	for _, e := range []Estimate{{1.3, 1.2, 1.4, 5}, {1.04, 1.01, 1.07, 5},
 		{1.02, 0.9, 1.15, 5}, {1, 0.99, 1.01, 5}} {
 		back := Estimate{1 / e.Value, 1 / e.High, 1 / e.Low, e.N}
-		there, here := Judge(e, gates, words), Judge(back, gates, words)
+		there := Judge(e, gates, words)
+		here := Judge(back, gates, words)
 		if here.Kind != flip[there.Kind] || here.MoreBlocks != there.MoreBlocks {
 			t.Errorf("%v is %v, its inverse is %v", e, there, here)
 		}

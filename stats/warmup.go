@@ -46,7 +46,10 @@ func WarmedUp(load []lab.Slice, atLimit bool) lab.WarmUp {
 		course, left := warmUpCourse(withoutOutliers(times), chance, atLimit)
 		slower = slower || course.Kind == Slowdown
 		if w.Course == TooShort || left > w.Left || left == w.Left && course.Factor > w.Factor {
-			w.Course, w.Quantity, w.Factor, w.Left = string(course.Kind), quantity, course.Factor, left
+			w.Course = string(course.Kind)
+			w.Quantity = quantity
+			w.Factor = course.Factor
+			w.Left = left
 		}
 	}
 	w.Steady = w.Course != TooShort && w.Left == 1 && (atLimit || !slower)
@@ -61,7 +64,8 @@ func coarser(load []lab.Slice) []lab.Slice {
 		for i := 1; i < len(load); i += 2 {
 			first, second := load[i-1], load[i]
 			second.OK += first.OK
-			second.Median, second.P99 = middle(first.Median, second.Median), middle(first.P99, second.P99)
+			second.Median = middle(first.Median, second.Median)
+			second.P99 = middle(first.P99, second.P99)
 			pairs = append(pairs, second)
 		}
 		load = pairs
@@ -88,14 +92,17 @@ func warmUpCourse(times []float64, chance float64, atLimit bool) (course Course,
 	later, _ := logs("warm-up", times[len(times)/2:]) // no error, again
 	left = course.Later
 	if swing := swings(later, chance); swing > left {
-		course.Kind, course.Factor, left = Swinging, max(course.Factor, swing), swing
+		course.Kind = Swinging
+		course.Factor = max(course.Factor, swing)
+		left = swing
 	}
 	change, standardError := trend(later)
 	proven := change > proof*standardError && change > math.Log1p(warmUpMargin)
 	if proven || !atLimit && change+doubt*standardError > math.Log1p(trendMargin) {
 		// The standard error keeps left above 1 in doubt, even if the change is 0.
-		course.Kind, course.Factor, left = Unsteady, max(course.Factor, math.Exp(change)),
-			max(left, math.Exp(change+standardError))
+		course.Kind = Unsteady
+		course.Factor = max(course.Factor, math.Exp(change))
+		left = max(left, math.Exp(change+standardError))
 	}
 	return course, left
 }
@@ -121,7 +128,8 @@ func withoutOutliers(times []float64) []float64 {
 	if len(times) <= 2*reach {
 		return times
 	}
-	middles, away := slices.Clone(times), make([]float64, len(times))
+	middles := slices.Clone(times)
+	away := make([]float64, len(times))
 	for i := reach; i < len(times)-reach; i++ {
 		middles[i] = Median(times[i-reach : i+reach+1])
 		away[i] = math.Abs(math.Log(times[i] / middles[i]))
@@ -151,10 +159,12 @@ func series(load []lab.Slice, quantity string) (times []float64, chance float64)
 		if lengths[i] < whole*usual {
 			continue
 		}
-		value, off := s.Median, chanceOfMedian(s)
+		value := s.Median
+		off := chanceOfMedian(s)
 		if quantity == FollowRate {
 			between := lengths[i] / (float64(s.OK) + 0.5) // half an answer, for a slice without any
-			value, off = &between, 1/math.Sqrt(float64(s.OK)+0.5)
+			value = &between
+			off = 1 / math.Sqrt(float64(s.OK)+0.5)
 		}
 		if value == nil || !(*value > 0) || math.IsInf(*value, 0) {
 			continue

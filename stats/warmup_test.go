@@ -77,7 +77,9 @@ func TestAWarmUpEndsWhenTheLoadIsSteady(t *testing.T) {
 	const trials = 40
 	for _, test := range tests {
 		random := rand.New(rand.NewPCG(11, 12))
-		steady, seconds, courses := 0, 0.0, map[string]int{}
+		steady := 0
+		seconds := 0.0
+		courses := map[string]int{}
 		for trial := range trials {
 			load := closedLoop(random, []float64{0.02, 0.05}[trial%2], test.limit, test.level)
 			w := warmUpUntilSteady(load)
@@ -111,7 +113,9 @@ func TestAWarmUpEndsWhenTheLoadIsSteady(t *testing.T) {
 func TestAWarmUpOverlooksSingleSlowSlices(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 14))
 	times := noisy(random, 0.02, levels(24, 1)...)
-	times[5], times[8], times[9] = 4, 4, 4
+	times[5] = 4
+	times[8] = 4
+	times[9] = 4
 	clean := withoutOutliers(times)
 	if clean[5] > 1.1 || clean[8] != 4 || clean[9] != 4 {
 		t.Errorf("cleaned: %v", clean)
@@ -133,7 +137,9 @@ func TestAWarmUpOfTooFewSlicesIsNotSteady(t *testing.T) {
 	}
 	none := closedLoop(random, 0.02, 5, flat)
 	for i := range none {
-		none[i].OK, none[i].Median, none[i].P99 = 0, nil, nil
+		none[i].OK = 0
+		none[i].Median = nil
+		none[i].P99 = nil
 	}
 	if w := WarmedUp(none, false); !w.Steady || w.Quantity != FollowRate {
 		t.Errorf("a target that gives only wrong answers is not steady: %+v", w)

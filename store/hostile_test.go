@@ -112,8 +112,8 @@ func FuzzPlan(f *testing.F) {
 // FuzzTrial checks any trial.json as FuzzPlan checks any plan.json.
 func FuzzTrial(f *testing.F) {
 	whole := trial(1, 1, true)
-	whole.Measures, whole.Services = map[string]float64{"completed_rate": 12.5},
-		map[string]string{"database": "sqlite"}
+	whole.Measures = map[string]float64{"completed_rate": 12.5}
+	whole.Services = map[string]string{"database": "sqlite"}
 	whole.Audit.Problems = []string{"order 7 is lost"}
 	fine, err := marshal(whole)
 	testset.Must(f, err)

@@ -66,14 +66,18 @@ func readListed(files fs.FS, name string) lab.ListedRun {
 	if err = errors.Join(errs...); err != nil {
 		run.Damaged = clip(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	run.Study, run.Title, run.Question = clip(study.Name), clip(study.Title), clip(study.Question)
+	run.Study = clip(study.Name)
+	run.Title = clip(study.Title)
+	run.Question = clip(study.Question)
 	for _, v := range study.Variants[:min(len(study.Variants), maxVariants)] {
 		if v.TwinOf == "" {
 			run.Variants = append(run.Variants, clip(v.Name))
 		}
 	}
-	run.Sentence, run.Headline = clip(answer.Sentence), shortened(answer.Headline)
-	run.Valid, run.Planned = trials.Valid, trials.Planned
+	run.Sentence = clip(answer.Sentence)
+	run.Headline = shortened(answer.Headline)
+	run.Valid = trials.Valid
+	run.Planned = trials.Planned
 	run.Host, run.Commit = host(environment)
 	return run
 }

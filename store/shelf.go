@@ -213,7 +213,9 @@ func (s *Shelf) past(files fs.FS, name string) (lab.PastRun, error) {
 		decodeMembers(files, name, AnalysisFile, members{"answer": &answer, "environment": &run.Environment,
 			"comparisons": &run.Comparisons}))
 	err = s.explainMissing(name, err)
-	run.Study, run.Title, run.Headline = study.Name, study.Title, answer.Headline
+	run.Study = study.Name
+	run.Title = study.Title
+	run.Headline = answer.Headline
 	return run, err
 }
 

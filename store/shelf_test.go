@@ -24,7 +24,8 @@ func shelf(t *testing.T, hours ...int) (*Shelf, []*Folder) {
 	for _, h := range hours {
 		p := plan()
 		p.Created = p.Created.Add(time.Duration(h) * time.Hour)
-		p.Study.Title, p.Study.Question = "A title", "Which?"
+		p.Study.Title = "A title"
+		p.Study.Question = "Which?"
 		p.Study.Variants = []lab.Variant{{Name: "a"}, {Name: "a-twin", TwinOf: "a"}, {Name: "b"}}
 		f, err := Create(root, p, lab.Environment{"cpu_model": {Value: "Chip"}, "cores_online": {Value: 2},
 			"build_commit": {Value: "0123456789"}, "kernel": {Unavailable: "no"}})

@@ -244,7 +244,8 @@ func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 }
 
 func TestTwoRunsOfOneSecondHaveAFolderEach(t *testing.T) {
-	root, seen := t.TempDir(), map[string]bool{}
+	root := t.TempDir()
+	seen := map[string]bool{}
 	for range 3 {
 		f, err := Create(root, plan(), nil)
 		testset.Must(t, err)

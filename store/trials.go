@@ -35,7 +35,8 @@ func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, 
 		return strings.Trim(name, "0123456789-") != ""
 	})
 	listed := names[:min(len(names), maxTrials)]
-	left.Beyond, left.Unseen = len(names)-len(listed), more
+	left.Beyond = len(names) - len(listed)
+	left.Unseen = more
 	files := &allowance{FS: s.files, left: s.maxBytes}
 	for i, name := range listed {
 		if files.left <= 0 {
@@ -62,7 +63,9 @@ func listedTrial(files fs.FS, run, name string) lab.ListedTrial {
 	if err != nil {
 		trial.Damaged = clip(err.Error())
 	}
-	trial.Variant, trial.Point, trial.Reason = clip(trial.Variant), clip(point.Name), clip(trial.Reason)
+	trial.Variant = clip(trial.Variant)
+	trial.Point = clip(point.Name)
+	trial.Reason = clip(trial.Reason)
 	return trial
 }
 

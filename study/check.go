@@ -24,7 +24,8 @@ func (f *File) check(r *yamlfile.Reader, systems map[string]lab.SystemInfo) {
 		}
 		return
 	}
-	f.info, f.Study.Metrics = info, info.Metrics
+	f.info = info
+	f.Study.Metrics = info.Metrics
 	f.checkHosts(r) // of all variants: another host may build those that are set aside
 	f.setAsideImpossible()
 	for i := range f.Study.Variants {

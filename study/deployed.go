@@ -52,8 +52,9 @@ func (f *File) deploy(s *lab.Study, deployment string) {
 			v.Deployment = deployment
 		}
 		own, found := f.variants[v.Name].Deployed[v.Deployment]
-		v.Replicas, v.Limits, v.Nodes = merged(v.Replicas, own.Replicas), merged(v.Limits, own.Limits),
-			merged(v.Nodes, own.Nodes)
+		v.Replicas = merged(v.Replicas, own.Replicas)
+		v.Limits = merged(v.Limits, own.Limits)
+		v.Nodes = merged(v.Nodes, own.Nodes)
 		f.link(v)
 		architecture, known := f.info.Architecture(v.Architecture)
 		switch scaling := v.Scaling(); {

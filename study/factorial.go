@@ -58,7 +58,8 @@ func Factorial(base string, factors []lab.Factor) (lab.Factorial, error) {
 	if fractional {
 		d.Notation = fmt.Sprintf("2^(%d-%d)", n, len(f.generators))
 		d.Resolution = bits.OnesCount(uint(f.words[0]))
-		d.Generators, d.Relation = strings.Split(f.written, ", "), f.relation
+		d.Generators = strings.Split(f.written, ", ")
+		d.Relation = f.relation
 	}
 	for levels := range word(1) << basic {
 		for i, w := range f.generators {

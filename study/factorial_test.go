@@ -126,7 +126,8 @@ func TestRunsWithLongNamesHaveLetters(t *testing.T) {
 // TestStoredDesignsMustFollowFromTheirFactors: a plan from a stranger cannot bring another design.
 func TestStoredDesignsMustFollowFromTheirFactors(t *testing.T) {
 	s := stallStudy(t)
-	s.Steps, s.Claims = nil, nil
+	s.Steps = nil
+	s.Claims = nil
 	d, err := study.Factorial(s.Baseline, factors(2))
 	testset.Must(t, err)
 	base, _ := s.Variant(s.Baseline)

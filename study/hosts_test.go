@@ -20,7 +20,8 @@ func withHosts(hosts, own string) []byte {
 // TestLinksOfHosts: each variant gets the study's links of its hosts, unless it has its own.
 func TestLinksOfHosts(t *testing.T) {
 	const both = "hosts:\n  yard: {rate: 1MB, delay: 2ms}\n  street: {rate: 2MB}\n"
-	yard, street := lab.Network{Rate: 1e6, Delay: 0.002}, lab.Network{Rate: 2e6}
+	yard := lab.Network{Rate: 1e6, Delay: 0.002}
+	street := lab.Network{Rate: 2e6}
 	for name, c := range map[string]struct {
 		hosts, own, deployment string
 		want                   map[string]lab.Network

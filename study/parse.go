@@ -95,7 +95,8 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 		return nil, r.Problems.OrNil()
 	}
 	w := written{Quick: &Quick{Scale: 1}}
-	w.Design, w.Load = Defaults(), &lab.Load{Duration: defaultLoad}
+	w.Design = Defaults()
+	w.Load = &lab.Load{Duration: defaultLoad}
 	f := &File{Path: path, lines: r.Decode(root, &w), variants: map[string]writtenVariant{}}
 	f.take(r, w)
 	f.check(r, systems)
@@ -117,7 +118,10 @@ func Defaults() lab.Design {
 
 // take moves what was read into the file, and parses the keys that have another form there than in the study.
 func (f *File) take(r *yamlfile.Reader, w written) {
-	f.Study, f.Quick, f.hosts, f.writtenSteps = w.Study, w.Quick, w.Hosts, w.Steps
+	f.Study = w.Study
+	f.Quick = w.Quick
+	f.hosts = w.Hosts
+	f.writtenSteps = w.Steps
 	if f.lines["load"] == 0 {
 		f.Study.Load = nil
 	} else {
@@ -253,7 +257,8 @@ const defaultLoad = 10
 // settleWarmUp replaces the infinite length that stands for "steady" by a length of 0 and a limit.
 func settleWarmUp(l *lab.Load) {
 	if math.IsInf(l.WarmUp, 1) {
-		l.WarmUp, l.WarmUpLimit = 0, cmp.Or(l.WarmUpLimit, WarmUpLimit)
+		l.WarmUp = 0
+		l.WarmUpLimit = cmp.Or(l.WarmUpLimit, WarmUpLimit)
 	}
 }
 

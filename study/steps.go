@@ -18,7 +18,8 @@ type writtenSteps struct {
 
 // checkSteps checks the steps against the study. A step passes over variants that cannot be built here.
 func (f *File) checkSteps(r *yamlfile.Reader) {
-	line, seen := f.lines["steps"], map[string]bool{}
+	line := f.lines["steps"]
+	seen := map[string]bool{}
 	if n := len(f.writtenSteps.Variants); n < 2 && f.lines["steps.variants"] > 0 {
 		r.Problem(f.lines["steps.variants"],
 			"steps needs at least 2 variants, not %d: a step leads from one to the next", n)
@@ -66,7 +67,8 @@ func (f *File) resolveSteps(s *lab.Study) {
 	if shown.Points = playedPoints(*s, shown.Points); len(shown.Points) == 0 && len(f.writtenSteps.Points) > 0 {
 		return
 	}
-	s.Steps, s.Explained = f.steps(s.Variants), &shown
+	s.Steps = f.steps(s.Variants)
+	s.Explained = &shown
 }
 
 // steps returns the steps from each variant of the key to the next one that is among variants. The others are
@@ -111,7 +113,8 @@ func (f *File) knobChanges(from, to lab.Variant) []lab.KnobChange {
 	if from.Architecture != to.Architecture {
 		all = append(all, lab.KnobChange{Knob: "architecture", From: from.Architecture, To: to.Architecture})
 	}
-	start, end := f.settings(from), f.settings(to)
+	start := f.settings(from)
+	end := f.settings(to)
 	for _, knob := range slices.Sorted(maps.Keys(start)) {
 		if value, both := end[knob]; both && value != start[knob] {
 			all = append(all, lab.KnobChange{Knob: knob, From: start[knob], To: value})

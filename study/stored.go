@@ -47,7 +47,8 @@ func CheckPlan(path string, plan lab.Plan, systems map[string]lab.SystemInfo) er
 // change.
 func stored(path string, plan lab.Plan) (*File, *yamlfile.Reader) {
 	f := &File{Path: path, Study: plan.Study, planned: true}
-	f.Study.Variants, f.Study.Claims = slices.Clone(f.Study.Variants), slices.Clone(f.Study.Claims)
+	f.Study.Variants = slices.Clone(f.Study.Variants)
+	f.Study.Claims = slices.Clone(f.Study.Claims)
 	return f, &yamlfile.Reader{Format: format(), File: path}
 }
 
@@ -103,7 +104,8 @@ var pointPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,999}$`)
 // loads are never shown as they are, and may have them.
 func (f *File) checkTexts(r *yamlfile.Reader) {
 	s := f.Study
-	s.Load, s.Variants = nil, slices.Clone(s.Variants)
+	s.Load = nil
+	s.Variants = slices.Clone(s.Variants)
 	for i := range s.Variants {
 		s.Variants[i].External = nil
 	}
@@ -251,7 +253,9 @@ func (f *File) checkTwins(r *yamlfile.Reader) {
 	for _, v := range f.Study.Variants {
 		original, found := f.Study.Variant(v.TwinOf)
 		same := original
-		same.Name, same.TwinOf, same.Points = v.Name, v.TwinOf, v.Points
+		same.Name = v.Name
+		same.TwinOf = v.TwinOf
+		same.Points = v.Points
 		if v.TwinOf != "" && (!found || original.TwinOf != "" || !reflect.DeepEqual(v, same)) {
 			r.Problem(0, "variant %s is no twin of %q, expected a copy of it under another name", v.Name, v.TwinOf)
 		}

@@ -211,7 +211,9 @@ func TestPlanIsMadeOfCompleteBlocksInSeededOrder(t *testing.T) {
 }
 
 func TestPlanRepeatsWithItsSeedAndChangesWithAnother(t *testing.T) {
-	a, again, other := expand(t, 1), expand(t, 1), expand(t, 2)
+	a := expand(t, 1)
+	again := expand(t, 1)
+	other := expand(t, 2)
 	if !slices.Equal(a.Trials, again.Trials) {
 		t.Error("the same seed gives another plan")
 	}

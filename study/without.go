@@ -18,7 +18,8 @@ func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 		return s
 	}
 	hadTwin := slices.ContainsFunc(s.Variants, func(v lab.Variant) bool { return v.TwinOf != "" })
-	s.Absent, s.Took = slices.Clone(s.Absent), 0
+	s.Absent = slices.Clone(s.Absent)
+	s.Took = 0
 	s.Notes = slices.Concat(s.Notes, lab.LackLines(lacks, s.Originals()))
 	var left []lab.Variant
 	for _, v := range s.Variants {
@@ -48,7 +49,8 @@ func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 		explained := *s.Explained
 		explained.Points = playedPoints(s, explained.Points)
 		if s.Explained = &explained; len(explained.Points) == 0 {
-			s.Steps, s.Explained = nil, nil
+			s.Steps = nil
+			s.Explained = nil
 		}
 	}
 	s.Design.NoiseFloor = slices.DeleteFunc(slices.Clone(s.Design.NoiseFloor), func(name string) bool {
@@ -139,7 +141,8 @@ func bridged(s lab.Study) []lab.PathStep {
 			open = nil
 		}
 		if open != nil {
-			step.Before, step.Changes = open.Before, joined(open.Changes, step.Changes)
+			step.Before = open.Before
+			step.Changes = joined(open.Changes, step.Changes)
 			step.Tunes = step.Tunes || open.Tunes
 		}
 		open = nil
@@ -170,7 +173,8 @@ func joined(first, second []lab.KnobChange) []lab.KnobChange {
 			all = append(all, c)
 			continue
 		}
-		all[i].To, all[i].With = c.To, strings.Trim(all[i].With+", "+c.With, ", ")
+		all[i].To = c.To
+		all[i].With = strings.Trim(all[i].With+", "+c.With, ", ")
 	}
 	return slices.DeleteFunc(all, func(c lab.KnobChange) bool { return c.From == c.To })
 }

@@ -86,7 +86,8 @@ func TestATwinIsWhereTwinsAre(t *testing.T) {
 		var twins, of []string
 		for _, v := range s.Variants {
 			if v.TwinOf != "" {
-				twins, of = append(twins, fmt.Sprint(v.Name, " ", v.Points)), append(of, v.TwinOf)
+				twins = append(twins, fmt.Sprint(v.Name, " ", v.Points))
+				of = append(of, v.TwinOf)
 			}
 		}
 		if got := strings.Join(twins, " "); got != c.want || !slices.Equal(s.Design.NoiseFloor, of) {
@@ -199,7 +200,8 @@ func TestStepsSkipAbsentVariants(t *testing.T) {
 	// The first step changes x twice, and brings a knob into effect that stays in effect.
 	s.Steps[0].Changes = []lab.KnobChange{{Knob: "x", From: "0", To: "1"}, {Knob: "x", From: "1", To: "2",
 		With: "z 5"}}
-	whole.Changes[0].From, whole.Changes[0].With = "0", "z 5"
+	whole.Changes[0].From = "0"
+	whole.Changes[0].With = "z 5"
 	if got := study.Without(s, lacks).Steps; !reflect.DeepEqual(got, []lab.PathStep{whole}) {
 		t.Errorf("the steps are %+v, want one change of x", got)
 	}

@@ -94,8 +94,10 @@ func (s jaegerSpan) span(service, component string) (Span, error) {
 		}
 		return ""
 	}
-	record.Start, record.End = s.StartTime*1000, (s.StartTime+s.Duration)*1000
-	record.Unit, record.Role = service, roleNamed(tag("span.kind"))
+	record.Start = s.StartTime * 1000
+	record.End = (s.StartTime + s.Duration) * 1000
+	record.Unit = service
+	record.Role = roleNamed(tag("span.kind"))
 	span := newSpan(record, s.OperationName, peerOf(tag), component, tag)
 	span.Failed = tag("error") == "true" || tag("otel.status_code") == "ERROR"
 	span.Follows = follows

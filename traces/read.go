@@ -175,7 +175,9 @@ func newSpan(record spans.Record, name, peer, component string, attribute attrib
 		peer = cut(peer, maxName/2)
 		name = cut(name, maxName-len(" to "+peer)) + " to " + peer
 	}
-	record.Unit, record.Name, record.Kind = shared(record.Unit), shared(name), kindOf(record.Role, attribute)
+	record.Unit = shared(record.Unit)
+	record.Name = shared(name)
+	record.Kind = kindOf(record.Role, attribute)
 	return Span{Record: record, Component: shared(attribute(component)), Peer: shared(peer)}
 }
 

@@ -240,17 +240,26 @@ func TestWhatIsRefused(t *testing.T) {
 // span returns a span of the trace 1. Its IDs are small numbers, its times are in seconds.
 func span(id, parent byte, unit string, role trace.SpanKind, start, end int64) Span {
 	s := Span{}
-	s.Trace, s.ID, s.Parent = trace.TraceID{1}, trace.SpanID{id}, trace.SpanID{parent}
-	s.Unit, s.Name, s.Role, s.Kind = unit, "op", role, lab.SegmentBusiness
-	s.Start, s.End = start*1e9, end*1e9
+	s.Trace = trace.TraceID{1}
+	s.ID = trace.SpanID{id}
+	s.Parent = trace.SpanID{parent}
+	s.Unit = unit
+	s.Name = "op"
+	s.Role = role
+	s.Kind = lab.SegmentBusiness
+	s.Start = start * 1e9
+	s.End = end * 1e9
 	return s
 }
 
 func TestTrees(t *testing.T) {
 	const in, producer = trace.SpanKindInternal, trace.SpanKindProducer
-	follows, early, root := span(2, 1, "b", trace.SpanKindClient, 1, 30), span(2, 1, "b", in, 1, 9),
-		span(1, 7, "a", in, 0, 10)
-	follows.Follows, early.Follows, root.Follows = true, true, true
+	follows := span(2, 1, "b", trace.SpanKindClient, 1, 30)
+	early := span(2, 1, "b", in, 1, 9)
+	root := span(1, 7, "a", in, 0, 10)
+	follows.Follows = true
+	early.Follows = true
+	root.Follows = true
 	for name, c := range map[string]struct {
 		spans   []Span
 		self    map[string]float64 // by unit, in seconds
@@ -296,8 +305,10 @@ func TestTrees(t *testing.T) {
 
 // TestOnlyTheClientsHalfOfASharedSpanFollows: the server's half is the child of the client's.
 func TestOnlyTheClientsHalfOfASharedSpanFollows(t *testing.T) {
-	client, server := span(2, 1, "a", trace.SpanKindClient, 1, 30), span(2, 1, "b", trace.SpanKindServer, 2, 29)
-	client.Follows, server.Follows = true, true
+	client := span(2, 1, "a", trace.SpanKindClient, 1, 30)
+	server := span(2, 1, "b", trace.SpanKindServer, 2, 29)
+	client.Follows = true
+	server.Follows = true
 	trees, _ := Trees("", Set{Spans: []Span{span(1, 0, "a", trace.SpanKindServer, 0, 10), client, server}})
 	half := trees[0].Children[0]
 	if !half.Async || len(half.Children) != 1 || half.Children[0].Async || half.Self != 2e9 {

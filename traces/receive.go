@@ -139,7 +139,8 @@ func (r *receiver) post(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	r.keep(export.Traces())
-	answer, encode := ptraceotlp.NewExportResponse(), ptraceotlp.ExportResponse.MarshalProto
+	answer := ptraceotlp.NewExportResponse()
+	encode := ptraceotlp.ExportResponse.MarshalProto
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	if isJSON(request) {
 		encode = ptraceotlp.ExportResponse.MarshalJSON
@@ -156,7 +157,8 @@ func isJSON(request *http.Request) bool {
 
 // readExport decodes the export in a request, which may be compressed. Exports beyond maxExport are an error.
 func readExport(request *http.Request) (ptraceotlp.ExportRequest, error) {
-	export, body := ptraceotlp.NewExportRequest(), io.Reader(request.Body)
+	export := ptraceotlp.NewExportRequest()
+	body := io.Reader(request.Body)
 	if request.Header.Get("Content-Encoding") == "gzip" {
 		unpacked, err := gzip.NewReader(request.Body)
 		if err != nil {
@@ -195,7 +197,8 @@ func (r *receiver) keep(export ptrace.Traces) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	room := min(len(spans), maxReceived-len(r.spans))
-	r.spans, r.dropped = append(r.spans, spans[:room]...), r.dropped+len(spans)-room
+	r.spans = append(r.spans, spans[:room]...)
+	r.dropped = r.dropped + len(spans) - room
 }
 
 // Close implements lab.SpanReceiver. It returns nil if the receiver has never listened.
@@ -214,7 +217,8 @@ func (r *receiver) Close(from, to time.Time) (*lab.ReceivedTraces, error) {
 		}
 	}
 	received := lab.ReceivedTraces{TraceSet: summary("", set, 1, charts.add), Wrong: wrong}
-	received.Paths, received.Traffic = charts.paths(), charts.traffic()
+	received.Paths = charts.paths()
+	received.Traffic = charts.traffic()
 	return &received, nil
 }
 

@@ -263,7 +263,8 @@ func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 // and one that has waited in vain gets an answer.
 func TestWaitingTakesNoTimeFromSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, listener := Collector{}.Receive().(*receiver), make(pipes)
+		r := Collector{}.Receive().(*receiver)
+		listener := make(pipes)
 		r.Serve(listener, "")
 		for range maxExports {
 			r.reading <- struct{}{}
@@ -380,7 +381,8 @@ func TestKeptSpansAreNotOverwritten(t *testing.T) {
 
 // TestRunsShareAFolder: trials of several runs that end at the same time keep their spans apart.
 func TestRunsShareAFolder(t *testing.T) {
-	folder, done := filepath.Join(t.TempDir(), "new"), errgroup.Group{}
+	folder := filepath.Join(t.TempDir(), "new")
+	done := errgroup.Group{}
 	const runs = 50
 	for range runs {
 		done.Go(func() error { return keepIn(folder, "a", Set{}) })

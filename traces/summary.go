@@ -95,7 +95,8 @@ func byTrace(all []Span) [][]*Span {
 		index, known := at[all[i].Trace]
 		if !known {
 			index = len(traces)
-			at[all[i].Trace], traces = index, append(traces, nil)
+			at[all[i].Trace] = index
+			traces = append(traces, nil)
 		}
 		traces[index] = append(traces[index], &all[i])
 	}

@@ -94,7 +94,8 @@ func (t *tree) clip() {
 			if child.Start < s.Start || child.End > s.End {
 				t.clipped++
 			}
-			child.Start, child.End = max(child.Start, s.Start), min(child.End, s.End)
+			child.Start = max(child.Start, s.Start)
+			child.End = min(child.End, s.End)
 		}
 	}
 }

@@ -53,8 +53,10 @@ func (s zipkinSpan) span(component string) (Span, error) {
 		return Span{}, err
 	}
 	tag := func(key string) string { return s.Tags[key] }
-	record.Start, record.End = s.Timestamp*1000, (s.Timestamp+s.Duration)*1000
-	record.Unit, record.Role = s.LocalEndpoint.ServiceName, roleNamed(s.Kind)
+	record.Start = s.Timestamp * 1000
+	record.End = (s.Timestamp + s.Duration) * 1000
+	record.Unit = s.LocalEndpoint.ServiceName
+	record.Role = roleNamed(s.Kind)
 	span := newSpan(record, s.Name, s.RemoteEndpoint.ServiceName, component, tag)
 	_, span.Failed = s.Tags["error"]
 	return span, nil

@@ -40,7 +40,8 @@ func unitEnvironment(t *testing.T, token string) string {
 
 // open calls Open in the background.
 func open() (opened chan *Channel, failed chan error) {
-	opened, failed = make(chan *Channel, 1), make(chan error, 1)
+	opened = make(chan *Channel, 1)
+	failed = make(chan error, 1)
 	go func() {
 		channel, err := Open()
 		opened <- channel

@@ -156,9 +156,11 @@ func (r *decoder) pointer(node *yaml.Node, place string, into reflect.Value) {
 func (r *decoder) structure(node *yaml.Node, place string, into reflect.Value) {
 	known, required := Keys(into.Type())
 	r.Object(node, r.called(place), slices.Sorted(maps.Keys(known)), required, func(key, value *yaml.Node) {
-		inner, field := within(place, key), known[key.Value]
+		inner := within(place, key)
+		field := known[key.Value]
 		_, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-		unit, to := options[strings.LastIndexByte(options, ',')+1:], into.FieldByIndex(field.Index)
+		unit := options[strings.LastIndexByte(options, ',')+1:]
+		to := into.FieldByIndex(field.Index)
 		if r.Units[unit].Parse != nil {
 			number := to.Convert(reflect.TypeFor[float64]()).Float()
 			r.Number(value, r.called(inner), unit, &number)
@@ -198,7 +200,8 @@ func Keys(t reflect.Type) (known map[string]reflect.StructField, required []stri
 func (r *decoder) mapping(node *yaml.Node, place string, into reflect.Value) {
 	into.Set(reflect.MakeMap(into.Type()))
 	r.Pairs(node, r.called(place), func(key, value *yaml.Node) {
-		inner, element := within(place, key), reflect.New(into.Type().Elem()).Elem()
+		inner := within(place, key)
+		element := reflect.New(into.Type().Elem()).Elem()
 		if isNull(value) && value.Value == "null" && element.Kind() == reflect.String {
 			element.SetString("null") // the value null of JSON, as in expect: {json: {error: null}}
 		} else {

@@ -80,7 +80,8 @@ func (r *Reader) Root(data []byte) *yaml.Node {
 // Documents parses a file of any number of documents and returns their topmost values; none where there are
 // problems.
 func (r *Reader) Documents(data []byte) []*yaml.Node {
-	roots, nodes := r.parse(data), 0
+	roots := r.parse(data)
+	nodes := 0
 	for _, root := range roots {
 		if !r.withinLimits(root, 1, &nodes) {
 			return nil

@@ -219,7 +219,8 @@ func (t Topology) check() error {
 	for _, queue := range t.Queues {
 		expect(name.MatchString(queue.Name), badName, "queue", queue.Name)
 		expect(!seen[queue.Name] && !seen[DeadLetters(queue.Name)], "queue %q is declared twice", queue.Name)
-		seen[queue.Name], seen[DeadLetters(queue.Name)] = true, true
+		seen[queue.Name] = true
+		seen[DeadLetters(queue.Name)] = true
 		expect(queue.DeliveryLimit >= 0, "queue %q: delivery limit %d is negative", queue.Name, queue.DeliveryLimit)
 		expect(len(queue.Types) > 0, "queue %q receives nothing: give it message types", queue.Name)
 		for _, one := range queue.Types {

@@ -124,7 +124,9 @@ func toNATS(subject string, m Message) *nats.Msg {
 	for name, value := range m.Headers {
 		header[name] = []string{value}
 	}
-	header[natsID], header[natsType], header[natsKey] = []string{m.ID}, []string{m.Type}, []string{m.Key}
+	header[natsID] = []string{m.ID}
+	header[natsType] = []string{m.Type}
+	header[natsKey] = []string{m.Key}
 	return &nats.Msg{Subject: subject, Header: header, Data: m.Body}
 }
 

@@ -171,7 +171,8 @@ func (r *rabbit) lacksQueue(ctx context.Context, topology Topology) (bool, error
 }
 
 func (r *rabbit) declareQueue(channel *amqp.Channel, exchange string, queue Queue) error {
-	name, dead := r.prefix+queue.Name, r.prefix+DeadLetters(queue.Name)
+	name := r.prefix + queue.Name
+	dead := r.prefix + DeadLetters(queue.Name)
 	if _, err := channel.QueueDeclare(dead, true, false, false, false, r.arguments()); err != nil {
 		return err
 	}

@@ -41,7 +41,8 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var acks acknowledgements
-			first, filled := make(chan struct{}), make(chan struct{})
+			first := make(chan struct{})
+			filled := make(chan struct{})
 			handled := sync.WaitGroup{}
 			handled.Add(4)
 			w := &worker{
@@ -86,7 +87,8 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 // once and must not become a dead letter; a delivery after its settlement is handled again.
 func TestRedeliveryOfAWaitingMessageIsNoAttempt(t *testing.T) {
 	var acks acknowledgements
-	begun, proceed := make(chan struct{}, 1), make(chan struct{})
+	begun := make(chan struct{}, 1)
+	proceed := make(chan struct{})
 	freed := make(chan struct{}, 10)
 	attempts := make(chan int, 10)
 	w := &worker{
@@ -105,7 +107,9 @@ func TestRedeliveryOfAWaitingMessageIsNoAttempt(t *testing.T) {
 	}
 	delivered := func(attempt int) *received {
 		m := acks.message(1)
-		m.Attempt, m.sequence, m.extend = attempt, 17, func() {}
+		m.Attempt = attempt
+		m.sequence = 17
+		m.extend = func() {}
 		return m
 	}
 	w.start(t.Context())

@@ -146,7 +146,8 @@ func expires(t *testing.T, client *cache.Cache) {
 
 // bounded writes 32 MiB into a cache of 8 MiB. It keeps no more than that, with the last value among them.
 func bounded(t *testing.T, client *cache.Cache) {
-	ctx, value := t.Context(), bytes.Repeat([]byte("v"), 64<<10)
+	ctx := t.Context()
+	value := bytes.Repeat([]byte("v"), 64<<10)
 	var keys []string
 	for n := range 512 {
 		keys = append(keys, fmt.Sprintf("large-%d", n))
@@ -263,7 +264,8 @@ func wrongPassword(t *testing.T, instance *servers.Instance) {
 // expired ones make room.
 func TestMemoryEvictsTheLeastRecentlyUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, client := t.Context(), opened(t, memoryFor(3000), cache.Options{})
+		ctx := t.Context()
+		client := opened(t, memoryFor(3000), cache.Options{})
 		set := func(key string, expiry time.Duration) {
 			testset.Must(t, client.Set(ctx, key, make([]byte, 800), expiry)) // there is room for three
 		}

@@ -20,7 +20,8 @@ type memcachedCache struct{ client *memcache.Client }
 func openMemcached(u *url.URL, options Options) memcachedCache {
 	// The address is resolved for every connection: a server may have another one after a restart.
 	client := memcache.NewFromSelector(oneServer(u.Host))
-	client.Timeout, client.MaxIdleConns = options.Timeout, options.Connections
+	client.Timeout = options.Timeout
+	client.MaxIdleConns = options.Connections
 	client.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if err != nil {

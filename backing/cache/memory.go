@@ -56,7 +56,8 @@ func openMemory(u *url.URL) (m *memory, err error) {
 }
 
 func (m *memory) get(_ context.Context, keys []string) (map[string][]byte, error) {
-	now, values := time.Now(), make(map[string][]byte, len(keys))
+	now := time.Now()
+	values := make(map[string][]byte, len(keys))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, key := range keys {

@@ -278,7 +278,8 @@ func checkCounters(t *testing.T, config database.Config) {
 // checkWrites checks that Writes counts the commits, of transactions and of single statements, that
 // changed rows, and no others.
 func checkWrites(t *testing.T, db *database.DB) {
-	ctx, failure := context.Background(), errors.New("no")
+	ctx := context.Background()
+	failure := errors.New("no")
 	update := func(by int, name string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := db.Exec(ctx, "UPDATE items SET amount = amount + ? WHERE name = ?", by, name)

@@ -74,7 +74,8 @@ func checkDeadlockAlone(t *testing.T, config database.Config) {
 // deadlockAlone reports whether the database ended the statement, not the transaction.
 func deadlockAlone(t *testing.T, db *database.DB, deadlocks *deadlocks) bool {
 	ctx := context.Background()
-	retries, failed := db.Counters().Retries, deadlocks.seen.Load()
+	retries := db.Counters().Retries
+	failed := deadlocks.seen.Load()
 	var alone []chan error // results of the statement, one per attempt of the transaction
 	err := db.Do(ctx, func(inside context.Context) error {
 		if _, err := db.Exec(inside,
@@ -105,7 +106,8 @@ func deadlockAlone(t *testing.T, db *database.DB, deadlocks *deadlocks) bool {
 	if a, b := amount(t, ctx, db, "a"), amount(t, ctx, db, "b"); a != 12 || b != 12 {
 		t.Errorf("a = %d, b = %d, want 12", a, b)
 	}
-	retries, failed = db.Counters().Retries-retries, deadlocks.seen.Load()-failed
+	retries = db.Counters().Retries - retries
+	failed = deadlocks.seen.Load() - failed
 	if retries != failed || failed == 0 {
 		t.Errorf("%d retries, want one for each of the %d deadlocks", retries, failed)
 	}

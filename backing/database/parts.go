@@ -17,7 +17,9 @@ func (db *DB) Try(ctx context.Context, work func(ctx context.Context) error) err
 	if current == nil {
 		return db.Do(ctx, work)
 	}
-	doomed, after, writes := current.doomed, len(current.after), current.writes
+	doomed := current.doomed
+	after := len(current.after)
+	writes := current.writes
 	current.parts++
 	defer func() { current.parts-- }()
 	// Names differ by depth: a nested savepoint of the same name may replace the outer one.
@@ -36,7 +38,9 @@ func (db *DB) Try(ctx context.Context, work func(ctx context.Context) error) err
 		current.doomed = err // the transaction has ended, or still contains changes of the part
 		return err
 	}
-	current.doomed, current.after, current.writes = doomed, current.after[:after], writes
+	current.doomed = doomed
+	current.after = current.after[:after]
+	current.writes = writes
 	return err
 }
 

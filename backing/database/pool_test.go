@@ -13,7 +13,8 @@ import (
 // context carries, they are counted, and their errors are those of this package.
 func TestPoolJoinsTheTransaction(t *testing.T) {
 	db := table(t, databasetest.Fresh(t, database.SQLite))
-	before, failure := db.Counters(), errors.New("no")
+	before := db.Counters()
+	failure := errors.New("no")
 	err := db.Do(t.Context(), func(ctx context.Context) error {
 		result, err := db.Pool().ExecContext(ctx, "UPDATE items SET amount = ?", 77)
 		if err != nil {

@@ -20,7 +20,8 @@ func TestSchemasOfADatabase(t *testing.T) {
 	for range 2 { // creating them again changes nothing
 		must(t, place.Create(ctx, names...))
 	}
-	orders, payments := table(t, place.Config(names[0], 2)), table(t, place.Config(names[1], 2))
+	orders := table(t, place.Config(names[0], 2))
+	payments := table(t, place.Config(names[1], 2))
 	run(t, orders, "CREATE TABLE only_orders (name VARCHAR(20) PRIMARY KEY)")
 	run(t, payments, "CREATE TABLE only_payments (name VARCHAR(20) PRIMARY KEY)")
 	run(t, orders, "UPDATE items SET amount = 3")
@@ -70,7 +71,8 @@ func TestCreateRefusesNames(t *testing.T) {
 // TestAUserWithoutOtherRights: a user of MariaDB who may only create and drop databases with the prefix can
 // do so.
 func TestAUserWithoutOtherRights(t *testing.T) {
-	ctx, config := t.Context(), databasetest.Fresh(t, database.MariaDB)
+	ctx := t.Context()
+	config := databasetest.Fresh(t, database.MariaDB)
 	server, rest, _ := strings.Cut(config.DSN[strings.Index(config.DSN, "(")+1:], ")/")
 	prefix, _, _ := strings.Cut(rest, "?")
 	admin := databasetest.Open(t, config)

@@ -79,7 +79,8 @@ func TestSpansOfPreparedTransactions(t *testing.T) {
 		if want == nil {
 			return // it prepares no transactions
 		}
-		db, provider := table(t, config), spans.NewProvider(1)
+		db := table(t, config)
+		provider := spans.NewProvider(1)
 		traced, operation := spans.Enter(t.Context(), provider, "operation")
 		must(t, db.Prepare(traced, "a", change(db, "a", 1)), db.End(traced, "a", false))
 		operation.End()

@@ -88,7 +88,8 @@ func (db *DB) prepareOn(
 		spoil(conn) // undo could roll back an earlier transaction: in MariaDB the name of a prepared one is taken
 		return err
 	}
-	current, finished := &transaction{tx: conn}, false
+	current := &transaction{tx: conn}
+	finished := false
 	defer func() {
 		if !finished { // work has failed or panicked, or the transaction cannot be prepared
 			db.undo(ctx, conn, name)

@@ -26,7 +26,8 @@ func change(db *database.DB, name string, to int64) func(context.Context) error 
 // outlives its client, and that another client can commit it or roll it back. Work that fails prepares
 // nothing. Another transaction that asks for the name of a prepared one fails and leaves that one alone.
 func checkPrepared(t *testing.T, config database.Config) {
-	ctx, db := t.Context(), table(t, config)
+	ctx := t.Context()
+	db := table(t, config)
 	if config.Driver == database.SQLite {
 		if err := db.Prepare(ctx, "one", change(db, "a", 1)); !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("SQLite prepares: %v", err)

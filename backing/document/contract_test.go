@@ -391,7 +391,8 @@ func TestADatabaseHasThePrefixOfItsAddress(t *testing.T) {
 	instance := servers.Started(t, server.Mongo, server.Settings{})
 	address, err := url.Parse(instance.URL())
 	testset.Must(t, err)
-	address.Path, address.RawQuery = "/mine_", "directConnection=true"
+	address.Path = "/mine_"
+	address.RawQuery = "directConnection=true"
 	prefixed, err := Open(within(t), address.String(), "views")
 	testset.Must(t, err)
 	defer func() { testset.Must(t, prefixed.Close()) }()

@@ -92,7 +92,8 @@ const firstVersion = 1
 // example if another client has inserted it at the same moment. So upsert finally updates all refused
 // documents.
 func (s *mongoStore) upsert(ctx context.Context, collection string, documents []Document) (int, error) {
-	models, retries := make([]mongo.WriteModel, len(documents)), make([]mongo.WriteModel, len(documents))
+	models := make([]mongo.WriteModel, len(documents))
+	retries := make([]mongo.WriteModel, len(documents))
 	for n, d := range documents {
 		body, err := toBSON(d.Body)
 		if err != nil {
@@ -105,7 +106,8 @@ func (s *mongoStore) upsert(ctx context.Context, collection string, documents []
 				SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "version", Value: d.Version},
 					{Key: "body", Value: body}}}})
 		}
-		models[n], retries[n] = update().SetUpsert(true), update()
+		models[n] = update().SetUpsert(true)
+		retries[n] = update()
 		if d.Version == firstVersion {
 			models[n] = mongo.NewInsertOneModel().SetDocument(record{ID: d.ID, Version: d.Version, Body: body})
 		}
@@ -173,7 +175,8 @@ func (s *mongoStore) find(ctx context.Context, collection string, query Query) (
 	if query.Descending {
 		order, beyond = -1, "$lt"
 	}
-	filter, sort := bson.D{}, bson.D{{Key: "_id", Value: order}}
+	filter := bson.D{}
+	sort := bson.D{{Key: "_id", Value: order}}
 	if query.Field != "" {
 		// This is the order of the whole index, so the server need not sort.
 		filter = append(filter, bson.E{Key: "body." + query.Field, Value: query.Value})

@@ -116,10 +116,12 @@ func (s *sqlite) find(ctx context.Context, collection string, query Query) ([]Do
 	var conditions []string
 	var args []any
 	if query.Field != "" {
-		conditions, args = append(conditions, path(query.Field)+" = ?"), append(args, query.Value)
+		conditions = append(conditions, path(query.Field)+" = ?")
+		args = append(args, query.Value)
 	}
 	if query.After != "" {
-		conditions, args = append(conditions, "id "+beyond+" ?"), append(args, query.After)
+		conditions = append(conditions, "id "+beyond+" ?")
+		args = append(args, query.After)
 	}
 	text := fmt.Sprintf("SELECT id, version, body FROM %q", collection)
 	if len(conditions) > 0 {

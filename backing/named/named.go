@@ -36,7 +36,8 @@ type Backing struct {
 // CLEAVE_USE_POSTGRES, CLEAVE_USE_MONGO and CLEAVE_USE_RABBITMQ name, by the kinds of
 // backing services that they replace.
 func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, error) {
-	found, problems := map[string]Backing{}, []error(nil)
+	found := map[string]Backing{}
+	var problems []error
 	for _, server := range products() {
 		text, set := lookup(server.variable())
 		if !set {

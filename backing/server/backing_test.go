@@ -25,7 +25,8 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 			for range 2 {
 				fresh, err := b.Fresh(t.Context(), lab.ServiceSpec{Name: "part", Kind: b.Kind}, "")
 				testset.Must(t, err)
-				unit, kind := fresh.Server, strings.TrimSuffix(b.Kind, "-classic")
+				unit := fresh.Server
+				kind := strings.TrimSuffix(b.Kind, "-classic")
 				if unit.Name != "part" || unit.Role != "part" || unit.Server.Kind != kind {
 					t.Fatalf("unit %+v", unit)
 				}

@@ -174,9 +174,11 @@ func cassandraReady(ctx context.Context, s *Server, address string) error {
 // withCassandra connects, executes a statement and disconnects.
 func withCassandra(ctx context.Context, address, user, password, statement string) error {
 	cluster := gocql.NewCluster(address)
-	cluster.NumConns, cluster.DisableInitialHostLookup = 1, true
+	cluster.NumConns = 1
+	cluster.DisableInitialHostLookup = true
 	cluster.Authenticator = gocql.PasswordAuthenticator{Username: user, Password: password}
-	cluster.Timeout, cluster.ConnectTimeout = attemptWithin, attemptWithin
+	cluster.Timeout = attemptWithin
+	cluster.ConnectTimeout = attemptWithin
 	if deadline, ok := ctx.Deadline(); ok {
 		cluster.ConnectTimeout = min(attemptWithin, time.Until(deadline))
 	}

@@ -23,7 +23,8 @@ func describeNATS(s *Server, unit *lab.UnitSpec) {
 		text = []byte(err.Error()) // cannot happen with texts and numbers
 	}
 	unit.Files["nats.json"] = text
-	unit.Own, unit.Args = string(NATS), []string{"{dir}/nats.json"}
+	unit.Own = string(NATS)
+	unit.Args = []string{"{dir}/nats.json"}
 }
 
 // natsReady asks JetStream for the account. JetStream is ready once it answers.

@@ -108,7 +108,8 @@ func New(kind Kind, settings Settings) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings.Memory, settings.Connections = cmp.Or(settings.Memory, 64<<20), cmp.Or(settings.Connections, 200)
+	settings.Memory = cmp.Or(settings.Memory, 64<<20)
+	settings.Connections = cmp.Or(settings.Connections, 200)
 	return &Server{Kind: kind, Installed: installed, program: program, settings: settings, user: "cleave",
 		password: rand.Text()}, nil
 }

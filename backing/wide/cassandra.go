@@ -67,16 +67,20 @@ func connectCassandra(
 	password, _ := address.User.Password()
 	cluster := gocql.NewCluster(net.JoinHostPort(node[0].String(), address.Port()))
 	cluster.Dialer = nameDialer(address.Host)
-	cluster.Keyspace, cluster.NumConns = keyspace, connections
+	cluster.Keyspace = keyspace
+	cluster.NumConns = connections
 	cluster.Authenticator = gocql.PasswordAuthenticator{Username: address.User.Username(), Password: password}
 	cluster.AddressTranslator = gocql.AddressTranslatorFunc(func(net.IP, int) (net.IP, int) {
 		return node[0].IP, port
 	})
 	cluster.Metadata.CacheMode = gocql.Disabled // the schema metadata is not used
-	cluster.Events.DisableNodeStatusEvents, cluster.Events.DisableTopologyEvents = true, true
-	cluster.Timeout, cluster.ConnectTimeout = answerWithin, connectWithin
+	cluster.Events.DisableNodeStatusEvents = true
+	cluster.Events.DisableTopologyEvents = true
+	cluster.Timeout = answerWithin
+	cluster.ConnectTimeout = connectWithin
 	only := &onlyNode{}
-	cluster.ConvictionPolicy, cluster.ReconnectInterval = only, 0 // onlyNode makes the driver reconnect
+	cluster.ConvictionPolicy = only
+	cluster.ReconnectInterval = 0 // onlyNode makes the driver reconnect
 	// The node's own timestamps are monotonic; those of several clients are not.
 	cluster.DefaultTimestamp = false
 	// Otherwise a single request waits for others to share a system call with.

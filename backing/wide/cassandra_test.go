@@ -120,7 +120,8 @@ func newGate(t *testing.T, server string) *gate {
 func (g *gate) open(t *testing.T) {
 	listener, err := net.Listen("tcp", g.address)
 	testset.Must(t, err)
-	g.listener, g.address = listener, listener.Addr().String()
+	g.listener = listener
+	g.address = listener.Addr().String()
 	t.Cleanup(func() { _ = listener.Close() })
 	g.accepting.Go(func() {
 		for {
@@ -149,7 +150,8 @@ func (p *passage) carry(to, from net.Conn) {
 
 func (p *passage) end() {
 	p.ended.Store(true)
-	_, _ = p.client.Close(), p.server.Close()
+	_ = p.client.Close()
+	_ = p.server.Close()
 }
 
 func (g *gate) close() {

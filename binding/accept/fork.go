@@ -32,7 +32,8 @@ func Fork(listener net.Listener, text string) (matching, others net.Listener) {
 		b.close = sync.OnceValue(func() error { close(b.closed); open.Done(); return nil })
 		return b
 	}
-	first, second := newBranch(), newBranch()
+	first := newBranch()
+	second := newBranch()
 	go func() {
 		open.Wait()
 		_ = listener.Close() // there is no caller to return an error to
@@ -75,7 +76,8 @@ func begins(connection net.Conn, text string) (bool, error) {
 	if err := connection.SetReadDeadline(time.Now().Add(peekTimeout)); err != nil {
 		return false, err
 	}
-	head, n := make([]byte, len(text)), 0
+	head := make([]byte, len(text))
+	n := 0
 	err = raw.Read(func(descriptor uintptr) bool {
 		var failed error
 		n, _, failed = syscall.Recvfrom(int(descriptor), head, syscall.MSG_PEEK)

@@ -29,7 +29,8 @@ func TestForkGoesByTheBeginning(t *testing.T) {
 			t.Fatal(err)
 		}
 		matching, others := Fork(listener, "PRI")
-		arrivals, ends := make(chan arrival, 1), make(chan error, 2) // endsWithBoth leaves one arrival
+		arrivals := make(chan arrival, 1)
+		ends := make(chan error, 2) // endsWithBoth leaves one arrival
 		for _, branch := range []net.Listener{matching, others} {
 			go func() {
 				for {

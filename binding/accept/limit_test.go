@@ -15,7 +15,10 @@ func TestLimitWrites(t *testing.T) {
 	for _, idle := range []time.Duration{0, time.Second / 2, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			near, far := net.Pipe()
-			defer func() { _, _ = near.Close(), far.Close() }()
+			defer func() {
+				_ = near.Close()
+				_ = far.Close()
+			}()
 			writer := LimitWrites(far, time.Second)
 			go func() { _, _ = near.Read(make([]byte, 1)) }()
 			if _, err := writer.Write([]byte("a")); err != nil {
@@ -31,7 +34,10 @@ func TestLimitWrites(t *testing.T) {
 		})
 	}
 	near, far := net.Pipe()
-	defer func() { _, _ = near.Close(), far.Close() }()
+	defer func() {
+		_ = near.Close()
+		_ = far.Close()
+	}()
 	if LimitWrites(far, 0) != far {
 		t.Error("a timeout of 0 limits writes")
 	}

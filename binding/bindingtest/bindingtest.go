@@ -48,7 +48,8 @@ func (b Binding) Serve(
 	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), serving rpc.Serving,
 ) (stop func(context.Context) error) {
 	t.Helper()
-	serving.MaxBody, serving.ProblemOf = MaxBody, ProblemOf
+	serving.MaxBody = MaxBody
+	serving.ProblemOf = ProblemOf
 	server, err := b.NewServer(serving)
 	testset.Must(t, err)
 	register(server)
@@ -83,7 +84,9 @@ func Run(t *testing.T, b Binding) {
 	t.Run("one of three replicas is slow", func(t *testing.T) { balances(t, b) })
 	for _, network := range []string{"tcp", "unix", "mtls"} {
 		t.Run(network, func(t *testing.T) {
-			network, ofCaller, ofCallee := network, (*secure.Transport)(nil), (*secure.Transport)(nil)
+			network := network
+			var ofCaller *secure.Transport
+			var ofCallee *secure.Transport
 			if network == "mtls" {
 				network = "tcp"
 				ofCaller, ofCallee = identities(t)

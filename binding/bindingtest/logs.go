@@ -36,7 +36,8 @@ func logging(t *testing.T, x *fixture) {
 	if fmt.Sprint(causes) != "[/grpc.health.v1.Health/Check: password 1234 is wrong]" {
 		t.Errorf("causes %q, want that of the one failure inside", causes)
 	}
-	trace, found := written(t, provider)[0].Trace.String(), map[string]string{}
+	trace := written(t, provider)[0].Trace.String()
+	found := map[string]string{}
 	for line := range strings.Lines(text.String()) {
 		var logged struct {
 			Message   string  `json:"msg"`

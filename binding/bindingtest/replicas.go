@@ -51,7 +51,8 @@ func balances(t *testing.T, b Binding) {
 			replicas := []*replica{{}, {}, slow}
 			client := spreadOver(t, b, c.by, replicas)
 			answers := make(chan error, calls)
-			ctx, open := within(t), 0
+			ctx := within(t)
+			open := 0
 			for range calls {
 				go func() {
 					_, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{})

@@ -62,8 +62,10 @@ func trusting(identity, other []byte) []byte {
 
 // refusesStrangers: a peer without the right certificate is neither called nor served.
 func refusesStrangers(t *testing.T, b Binding) {
-	ours, others := newAuthority(t), newAuthority(t)
-	callerID, calleeID := issued(t, ours, caller), issued(t, ours, callee)
+	ours := newAuthority(t)
+	others := newAuthority(t)
+	callerID := issued(t, ours, caller)
+	calleeID := issued(t, ours, callee)
 	for name, c := range map[string]struct {
 		caller, callee *secure.Transport
 		why            string // a part of the caller's error; empty if the callee refuses

@@ -24,7 +24,8 @@ func tracing(t *testing.T, x *fixture) {
 	}
 	entry.End()
 	x.shutDown(t) // waits until all spans of the server have ended
-	here, there := written(t, caller), written(t, x.traced)
+	here := written(t, caller)
+	there := written(t, x.traced)
 	calls := named(here, "Health/Check", lab.SegmentTransport)
 	if len(calls) != 2 || calls[0].Role != trace.SpanKindClient ||
 		calls[0].Parent != named(here, "entry", lab.SegmentBusiness)[0].ID {

@@ -19,7 +19,8 @@ import (
 // a rollback, or if no queue takes their type.
 func TestADualWritePublishesAfterTheCommit(t *testing.T) {
 	config := database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "events.db")}
-	db, observer := openWithTables(t, config), databasetest.Open(t, config)
+	db := openWithTables(t, config)
+	observer := databasetest.Open(t, config)
 	w := &recorder{}
 	committed := int64(-1)
 	w.after = func() { committed = count(t, observer, "effects") }

@@ -41,7 +41,8 @@ var errRepeats = errors.New("some of the messages were handled before")
 // record records messages in the transaction that the context carries. It returns errRepeats if one of them
 // is recorded already. If two transactions record the same message, one waits for the other's end.
 func (i *inbox) record(ctx context.Context, consumer string, messages []broker.Message) error {
-	values, now := make([]any, 0, inboxColumns*len(messages)), time.Now().UnixMicro()
+	values := make([]any, 0, inboxColumns*len(messages))
+	now := time.Now().UnixMicro()
 	for _, m := range messages {
 		values = append(values, consumer, m.ID, now)
 	}

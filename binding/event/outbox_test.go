@@ -17,7 +17,8 @@ import (
 
 func TestWhatIsRolledBackIsNotPublished(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		db, w := openWithTables(t, open(t)), &recorder{}
+		db := openWithTables(t, open(t))
+		w := &recorder{}
 		outbox := event.NewOutbox(db, "a", topology())
 		refusal := errors.New("a rule")
 		err := db.Do(t.Context(), func(ctx context.Context) error {
@@ -53,7 +54,8 @@ func TestMessageWithoutIDIsAMistake(t *testing.T) {
 // that polls for positions above the last one would never see its message.
 func TestLateCommitIsPublished(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		db, w := openWithTables(t, open(t)), &recorder{}
+		db := openWithTables(t, open(t))
+		w := &recorder{}
 		if db.Driver() == database.SQLite {
 			t.Skip("SQLite has one writer at a time: positions become visible in order")
 		}
@@ -74,7 +76,8 @@ func TestLateCommitIsPublished(t *testing.T) {
 
 // TestUnconfirmedIsPublishedAgain: the broker refuses a message three times.
 func TestUnconfirmedIsPublishedAgain(t *testing.T) {
-	db, refused := sqlite(t), 0
+	db := sqlite(t)
+	refused := 0
 	w := &recorder{refuse: func(m broker.Message) bool {
 		if m.ID == "2" && refused < 3 {
 			refused++
@@ -99,7 +102,8 @@ func TestRelayDiesBeforeItRemoves(t *testing.T) {
 	db := sqlite(t)
 	outbox := event.NewOutbox(db, "a", topology())
 	testset.Must(t, outbox.Add(t.Context(), message("1", "k"), message("2", "k")))
-	dying, over := make(chan struct{}), make(chan struct{})
+	dying := make(chan struct{})
+	over := make(chan struct{})
 	first := &recorder{after: func() {
 		close(dying)
 		<-over // the first relay gets no confirmation before the test ends
@@ -118,8 +122,10 @@ func TestRelayDiesBeforeItRemoves(t *testing.T) {
 // TestOwnersKeepTheOrderOfAKey: a second process adds a message while an older message of
 // the first process, with the same key, is not published yet.
 func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
-	db, w := sqlite(t), &recorder{}
-	a, b := event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())
+	db := sqlite(t)
+	w := &recorder{}
+	a := event.NewOutbox(db, "a", topology())
+	b := event.NewOutbox(db, "b", topology())
 	testset.Must(t, a.Add(t.Context(), message("a1", "shared")))
 	testset.Must(t, b.Add(t.Context(), message("b1", "shared"), message("b2", "other")))
 	alive(t, db, "a") // but its relay does not run yet
@@ -138,7 +144,8 @@ func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
 // TestDeadOwnersMessagesArePublishedByOthers: the lease of an owner has expired.
 func TestDeadOwnersMessagesArePublishedByOthers(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		db, w := openWithTables(t, open(t)), &recorder{}
+		db := openWithTables(t, open(t))
+		w := &recorder{}
 		testset.Must(t, event.NewOutbox(db, "dead", topology()).Add(t.Context(), message("1", "k")))
 		_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('dead', 1)")
 		testset.Must(t, err)
@@ -151,7 +158,8 @@ func TestDeadOwnersMessagesArePublishedByOthers(t *testing.T) {
 // with few keys are added. Per key, messages are first published in their order.
 func TestTwoProcessesPublishEverythingInOrder(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		db, w := openWithTables(t, open(t)), &recorder{}
+		db := openWithTables(t, open(t))
+		w := &recorder{}
 		outboxes := []*event.Outbox{event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())}
 		for _, outbox := range outboxes {
 			inBackground(t, event.NewRelay(outbox, w).Run, failOnError(t))
@@ -161,12 +169,14 @@ func TestTwoProcessesPublishEverythingInOrder(t *testing.T) {
 			testset.Must(t, outboxes[n%2].Add(t.Context(), message(fmt.Sprintf("%05d", n), fmt.Sprint(n%keys))))
 		}
 		eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
-		last, first := map[string]string{}, map[string]bool{}
+		last := map[string]string{}
+		first := map[string]bool{}
 		for _, m := range w.published {
 			if !first[m.ID] && m.ID < last[m.Key] {
 				t.Errorf("key %s: %s was published after %s", m.Key, m.ID, last[m.Key])
 			}
-			first[m.ID], last[m.Key] = true, max(last[m.Key], m.ID)
+			first[m.ID] = true
+			last[m.Key] = max(last[m.Key], m.ID)
 		}
 		if len(first) != all {
 			t.Errorf("%d of %d messages were published", len(first), all)

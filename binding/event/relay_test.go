@@ -20,7 +20,8 @@ func TestRemovalsPauseAfterFailures(t *testing.T) {
 	r := NewRelay(NewOutbox(db, "a", broker.Topology{}), accepting{})
 	r.toRemove = []int64{1}
 	ctx, stop := context.WithCancel(t.Context())
-	begun, errs := time.Now(), 0
+	begun := time.Now()
+	errs := 0
 	r.logError = func(error) {
 		if errs++; errs == 6 {
 			stop()

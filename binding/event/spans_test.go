@@ -73,7 +73,9 @@ func checkChains(t *testing.T, made *spans.Provider) {
 	testset.Must(t, made.Write(dir, "unit"))
 	all, err := spans.Read(dir)
 	testset.Must(t, err)
-	byID, commits, kinds := map[trace.SpanID]spans.Record{}, map[trace.SpanID]int{}, map[trace.SpanKind]int{}
+	byID := map[trace.SpanID]spans.Record{}
+	commits := map[trace.SpanID]int{}
+	kinds := map[trace.SpanKind]int{}
 	for _, r := range all {
 		byID[r.ID] = r
 		kinds[r.Role]++

@@ -125,7 +125,8 @@ func TestFailureLeavesNothing(t *testing.T) {
 // TestOutageIsWaitedOut: a handler is unavailable at first. Its messages are retried, but
 // neither returned to the broker nor counted as failures.
 func TestOutageIsWaitedOut(t *testing.T) {
-	db, attempts := sqlite(t), 0
+	db := sqlite(t)
+	attempts := 0
 	handle := func(ctx context.Context, messages []broker.Message) error {
 		if attempts++; attempts < 4 {
 			return event.Unavailable(errors.New("away"))
@@ -175,7 +176,8 @@ func TestPausesStartAgainAfterASuccess(t *testing.T) {
 // TestHandlerMayTryAgain: a handler returns ErrAgain after its first attempt, whose
 // effects must be rolled back.
 func TestHandlerMayTryAgain(t *testing.T) {
-	db, attempts := sqlite(t), 0
+	db := sqlite(t)
+	attempts := 0
 	handle := func(ctx context.Context, messages []broker.Message) error {
 		testset.Must(t, effect(db)(ctx, messages))
 		if attempts++; attempts == 1 {
@@ -195,7 +197,8 @@ func TestPathUnderFaults(t *testing.T) {
 	for name, start := range brokers() {
 		t.Run(name, func(t *testing.T) {
 			config := start(t)
-			from, to := sqlite(t), sqlite(t)
+			from := sqlite(t)
+			to := sqlite(t)
 			c := client(t, config)
 			outbox := event.NewOutbox(from, "a", topology())
 			inBackground(t, event.NewRelay(outbox, twice{c}).Run, failOnError(t))
@@ -257,7 +260,8 @@ func (s *losesAcks) Consume(
 func TestCompetingConsumers(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		config := natsServer(t)
-		from, to := sqlite(t), openWithTables(t, open(t))
+		from := sqlite(t)
+		to := openWithTables(t, open(t))
 		outbox := event.NewOutbox(from, "a", topology())
 		c := client(t, config)
 		for range 2 {

@@ -62,7 +62,8 @@ func (c *Conn) Close() {
 	}
 	c.closed = true
 	c.loop.conns[c.descriptor] = nil
-	c.unconsumed, c.unsent = nil, nil
+	c.unconsumed = nil
+	c.unsent = nil
 	// Closing the descriptor removes it from epoll. An error could only concern dropped data.
 	_ = unix.Close(c.descriptor)
 }

@@ -55,7 +55,8 @@ func NewClient(address string, secured *tls.Config, codec rpc.Codec) (*Client, e
 		}
 	}
 	pauses := backoff.DefaultConfig
-	pauses.BaseDelay, pauses.MaxDelay = 100*time.Millisecond, time.Second
+	pauses.BaseDelay = 100 * time.Millisecond
+	pauses.MaxDelay = time.Second
 	protection := insecure.NewCredentials()
 	if secured != nil {
 		protection = credentials.NewTLS(secured)
@@ -75,7 +76,8 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, options
 	defer call.End()
 	if call != nil {
 		ctx = metadata.AppendToOutgoingContext(ctx, spans.Header, call.Traceparent())
-		in, out = traced{message: in, call: call}, traced{message: out, call: call}
+		in = traced{message: in, call: call}
+		out = traced{message: out, call: call}
 	}
 	if call != nil || c.codec != rpc.Codec(rpc.Protobuf{}) { // else grpc-go's default codec is used
 		options = append(options, grpc.ForceCodecV2(newCodec(c.codec, nil)))

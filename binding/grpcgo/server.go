@@ -48,7 +48,8 @@ func NewServer(serving rpc.Serving) *Server {
 // methods.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	ours := *desc
-	ours.Streams, ours.Methods = nil, nil
+	ours.Streams = nil
+	ours.Methods = nil
 	methods := rpc.Methods{}
 	methods.RegisterService(desc, impl)
 	for _, m := range methods {

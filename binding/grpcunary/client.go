@@ -220,7 +220,8 @@ func (c *conn) send(ctx context.Context, s *stream, message []byte, lists ...[]h
 	if c.goingAway {
 		return errGoingAway
 	}
-	s.id, s.window = c.next, c.streamWindow
+	s.id = c.next
+	s.window = c.streamWindow
 	c.next += 2
 	c.goingAway = c.next > lastUsefulStream
 	c.streams[s.id] = s

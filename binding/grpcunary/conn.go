@@ -84,7 +84,8 @@ func (c *conn) writeFields(stream uint32, end bool, lists ...[]hpack.HeaderField
 			_ = c.encoder.WriteField(field) // writes to a bytes.Buffer never fail
 		}
 	}
-	kind, flags := byte(frameHeaders), byte(0)
+	kind := byte(frameHeaders)
+	flags := byte(0)
 	if end {
 		flags = flagEndStream
 	}
@@ -278,7 +279,8 @@ func (c *conn) run(take func(frame) error) error {
 		if from == to {
 			from, to = 0, 0
 		} else if to == len(memory) {
-			from, to = 0, copy(memory, memory[from:to])
+			to = copy(memory, memory[from:to])
+			from = 0
 		}
 	}
 }
@@ -326,7 +328,8 @@ func (c *conn) dispatch(f frame, take func(frame) error) error {
 func (c *conn) readBlock(f frame) (whole frame, err error) {
 	block := f.payload
 	if f.kind == frameHeaders {
-		c.header, c.headerBytes = fields{}, 0
+		c.header = fields{}
+		c.headerBytes = 0
 		if block, err = f.content(); err != nil {
 			return frame{}, err
 		}

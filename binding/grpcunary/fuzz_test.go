@@ -176,7 +176,8 @@ func TestTimeouts(t *testing.T) {
 		100*time.Second - 1, 100 * time.Second, 101*time.Second + 1, 2 * time.Hour, 20*time.Hour - 1,
 		rpc.MaxTimeout, rpc.MaxTimeout + 1, -1, math.MinInt64, math.MaxInt64,
 	} {
-		text, want := string(appendTimeout(nil, left)), min(max(left, 0), rpc.MaxTimeout)
+		text := string(appendTimeout(nil, left))
+		want := min(max(left, 0), rpc.MaxTimeout)
 		if got, ok := parseTimeout(text); !ok || got < want || got-want > max(want/1000, time.Microsecond) ||
 			len(text) > 9 {
 			t.Errorf("%v is %q is %v", left, text, got)

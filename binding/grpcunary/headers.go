@@ -124,7 +124,8 @@ func unescape(text string) string {
 // eight digits, and is rounded up: the callee must not give up before the caller does.
 func appendTimeout(dst []byte, left time.Duration) []byte {
 	left = min(max(left, 0), rpc.MaxTimeout)
-	unit, letter := time.Microsecond, byte('u')
+	unit := time.Microsecond
+	letter := byte('u')
 	if left > 99_999_999*time.Microsecond {
 		unit, letter = time.Millisecond, 'm'
 	}

@@ -189,7 +189,9 @@ func (c *served) open(f frame) error {
 	}
 	c.last = f.stream
 	s := c.server.messages.stream()
-	s.id, s.window, s.fields = f.stream, c.streamWindow, c.header
+	s.id = f.stream
+	s.window = c.streamWindow
+	s.fields = c.header
 	c.streams[s.id] = s
 	wrongType := rpc.CheckGRPCType(s.fields.contentType, c.server.messages.codec)
 	switch {

@@ -112,7 +112,8 @@ func (s *Server) serve(accepted net.Conn) {
 	if secure.Handshake(accepted) != nil {
 		return
 	}
-	in, out := make([]byte, 0, 4<<10), []byte(nil)
+	in := make([]byte, 0, 4<<10)
+	var out []byte
 	for {
 		if err := s.read(c, &in); err != nil {
 			return
@@ -135,7 +136,8 @@ func (s *Server) serve(accepted net.Conn) {
 			if _, err := c.Write(out); err != nil || last || !request.KeepAlive || !s.end(c) {
 				return
 			}
-			in, c.begun = in[:copy(in, in[taken:])], false
+			in = in[:copy(in, in[taken:])]
+			c.begun = false
 			if cap(out) > keptBytes {
 				out = nil
 			}

@@ -59,7 +59,8 @@ func (f *fields) take(name, value []byte, limits Limits) error {
 		if f.hasContentType {
 			return refuse(http.StatusBadRequest, "message has two Content-Type fields")
 		}
-		f.contentType, f.hasContentType = value, true
+		f.contentType = value
+		f.hasContentType = true
 	case named(name, "connection"):
 		f.takeConnection(value)
 	case named(name, "host"):

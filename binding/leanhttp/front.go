@@ -33,7 +33,8 @@ func Front(handler http.Handler) Respond {
 				writers.Put(w)
 			}
 		}()
-		w.status, w.body = 0, w.body[:0]
+		w.status = 0
+		w.body = w.body[:0]
 		clear(w.header)
 		request, err := requestOf(ctx, r)
 		if err != nil {
@@ -42,7 +43,8 @@ func Front(handler http.Handler) Respond {
 			handler.ServeHTTP(w, request)
 		}
 		if w.closes() {
-			last, r.KeepAlive = true, false
+			last = true
+			r.KeepAlive = false
 		}
 		return w.appendTo(out, clock.Date(), last, string(r.Method) == http.MethodHead)
 	}
@@ -119,7 +121,8 @@ func (w *writer) closes() bool {
 // and Connection; but for HEAD, handlers such as http.ServeContent set the length of the body that they omit.
 func (w *writer) appendTo(out []byte, date string, last, headOnly bool) []byte {
 	w.WriteHeader(http.StatusOK)
-	contentType, length := w.header.Get("Content-Type"), len(w.body)
+	contentType := w.header.Get("Content-Type")
+	length := len(w.body)
 	if contentType == "" && length > 0 {
 		contentType = http.DetectContentType(w.body)
 	}

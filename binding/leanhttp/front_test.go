@@ -127,7 +127,8 @@ func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 			time.Unix(2e9, 0).UTC().Format(http.TimeFormat) + "\r\n\r\n",
 		"GET /plain/1 HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n",
 	} {
-		want, got := answerText(t, listener.Addr().String(), sent), answerText(t, address, sent)
+		want := answerText(t, listener.Addr().String(), sent)
+		got := answerText(t, address, sent)
 		if got != want {
 			t.Errorf("%q\ngot  %s\nwant %s", sent, got, want)
 		}
@@ -193,7 +194,8 @@ func TestAFrontEndsIncompleteRequests(t *testing.T) {
 
 // TestTheContextOfARequestEndsWithItsClient: the context ends when the client hangs up.
 func TestTheContextOfARequestEndsWithItsClient(t *testing.T) {
-	began, ended := make(chan bool), make(chan bool, 1)
+	began := make(chan bool)
+	ended := make(chan bool, 1)
 	address := serveFront(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(began)
 		select {

@@ -34,8 +34,10 @@ func ParseRequest(data []byte, limits Limits, r *Request) (int, error) {
 	if len(data) < head+length {
 		return 0, nil
 	}
-	r.ContentType, r.Context, r.Trace, r.Body = fields.contentType, fields.context, fields.trace,
-		data[head:head+length]
+	r.ContentType = fields.contentType
+	r.Context = fields.context
+	r.Trace = fields.trace
+	r.Body = data[head : head+length]
 	r.Fields = lines
 	r.KeepAlive = fields.keepAlive(version10)
 	return head + length, nil
@@ -71,7 +73,8 @@ func ParseResponse(data []byte, limits Limits, r *Response) (int, error) {
 	if len(data) < head+length {
 		return 0, nil
 	}
-	r.ContentType, r.Body = fields.contentType, data[head:head+length]
+	r.ContentType = fields.contentType
+	r.Body = data[head : head+length]
 	r.KeepAlive = fields.keepAlive(version10)
 	return head + length, nil
 }
@@ -124,7 +127,8 @@ func parseRequestLine(line []byte, r *Request) (version10 bool, err error) {
 	if len(target) == 0 || target[0] != '/' || !validTarget(target) {
 		return false, refuse(http.StatusBadRequest, "target %.60q: want a path", target)
 	}
-	r.Method, r.Target = method, target
+	r.Method = method
+	r.Target = target
 	return parseVersion(version)
 }
 

@@ -37,7 +37,8 @@ func newWatch() (*watch, error) {
 		cancels: make(map[int32]context.CancelFunc)}
 	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake,
 		&unix.EpollEvent{Events: unix.EPOLLIN, Fd: 0}); err != nil {
-		_, _ = unix.Close(epoll), unix.Close(wake) // nothing was in them
+		_ = unix.Close(epoll)
+		_ = unix.Close(wake) // nothing was in them
 		return nil, err
 	}
 	go w.run()

@@ -143,7 +143,8 @@ func TestAWaitWithoutAConnectionIsTraced(t *testing.T) {
 	testset.Must(t, listener.Close())
 	for name, client := range map[string]rpc.Client{"net/http": NewClient(address, 1, nil, nil),
 		"httpjson": httpjson.NewClient(address, 1, nil, nil)} {
-		traced, dir := spans.NewProvider(1), t.TempDir()
+		traced := spans.NewProvider(1)
+		dir := t.TempDir()
 		ctx, entry := spans.Enter(t.Context(), traced, "entry")
 		if err := client.Invoke(ctx, "/t/Read", struct{}{}, nil); err == nil {
 			t.Errorf("%s: a call to nobody succeeds", name)

@@ -47,7 +47,8 @@ func (l *Log) Handler(handler http.Handler) http.Handler {
 		return handler
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, seen := time.Now(), &recorder{ResponseWriter: w}
+		began := time.Now()
+		seen := &recorder{ResponseWriter: w}
 		handler.ServeHTTP(seen, r)
 		l.Client(r.Context(), began, cmp.Or(r.Pattern, r.Method), cmp.Or(seen.status, http.StatusOK), seen.bytes)
 	})

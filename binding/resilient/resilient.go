@@ -132,7 +132,8 @@ func (g *Guard) Do(ctx context.Context, method string, attempt func(context.Cont
 	sent := false    // there was an attempt
 	late := false    // the context ended during the last one
 	err := executor.WithContext(ctx).Run(func() error {
-		sent, failed = true, g.attempt(ctx, attempt)
+		sent = true
+		failed = g.attempt(ctx, attempt)
 		late = ctx.Err() != nil
 		return failed
 	})

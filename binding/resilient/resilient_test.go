@@ -55,7 +55,8 @@ func start(t *testing.T, settings resilient.Settings) (*callee, *resilient.Guard
 	guards := resilient.New(settings)
 	client := guards.Guard(nethttp.NewClient(listener.Addr().String(), 256, nil, nil))
 	t.Cleanup(func() {
-		_, _ = client.Close(), server.Shutdown(context.Background())
+		_ = client.Close()
+		_ = server.Shutdown(context.Background())
 		if err := <-served; err != nil {
 			t.Error(err)
 		}

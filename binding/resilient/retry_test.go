@@ -19,7 +19,8 @@ func TestARefusedRetryIsNoUnsentCall(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			guard := New(Settings{Retries: 3, Budget: perCall, Breaker: true,
 				Repeatable: func(method string) bool { return method == "repeatable" }}).ForUnit()
-			sent, lost := 0, rpc.Problemf(rpc.Unavailable, "no answer")
+			sent := 0
+			lost := rpc.Problemf(rpc.Unavailable, "no answer")
 			do := func(method string) error {
 				return guard.Do(t.Context(), method, func(context.Context) error { sent++; return lost })
 			}

@@ -153,7 +153,8 @@ func (s *spread) check(r *replica) {
 		for {
 			accepts := s.accepts(r)
 			s.mu.Lock()
-			r.unreachable, r.checking = !accepts, !accepts
+			r.unreachable = !accepts
+			r.checking = !accepts
 			s.updateAvailable()
 			s.mu.Unlock()
 			if accepts {

@@ -28,7 +28,8 @@ func choose(by Balancing, turn uint64, replicas []*replica) *replica {
 			}
 		}
 	case by == TwoChoices && n > 1:
-		i, j := rand.IntN(n), rand.IntN(n-1)
+		i := rand.IntN(n)
+		j := rand.IntN(n - 1)
 		if j >= i {
 			j++ // j differs from i
 		}

@@ -74,7 +74,8 @@ func (h held) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallOpti
 func TestACallIsOpenUntilItIsAnswered(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
-	slow, quick := held{begun: make(chan struct{}), answer: make(chan struct{})}, &counted{}
+	slow := held{begun: make(chan struct{}), answer: make(chan struct{})}
+	quick := &counted{}
 	balanced := Balance(LeastRequests, quick, slow) // the first turn is 1, that of slow
 	call := func() error { return balanced.Invoke(ctx, "/a.B/C", nil, nil) }
 	beginSlowCall := func() (done chan error) {

@@ -78,7 +78,8 @@ func (s *Serving) Call(ctx context.Context, m Method, decode func(any) error) (r
 func (m Method) carryOut(ctx context.Context, decode func(any) error) (reply any, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			reply, err = nil, fmt.Errorf("the method panicked: %v\n%s", cause, debug.Stack())
+			reply = nil
+			err = fmt.Errorf("the method panicked: %v\n%s", cause, debug.Stack())
 		}
 	}()
 	return m.Handler(m.Impl, ctx, decode, nil)

@@ -77,7 +77,8 @@ func (t *Transport) Listener(listener net.Listener) net.Listener {
 	config := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{t.certificate},
 		NextProtos: []string{http2, "http/1.1"}}
 	if t.mutual {
-		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, t.authority
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+		config.ClientCAs = t.authority
 	}
 	return tls.NewListener(listener, config)
 }

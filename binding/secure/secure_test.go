@@ -15,7 +15,10 @@ import (
 func TestHandshakeDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		defer func() { _, _ = near.Close(), far.Close() }()
+		defer func() {
+			_ = near.Close()
+			_ = far.Close()
+		}()
 		if err := Handshake(far); err != nil {
 			t.Errorf("without protection: %v", err)
 		}

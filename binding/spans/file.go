@@ -117,7 +117,8 @@ func (p *Provider) Write(dir, unit string) (err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	p.mu.Lock()
 	all, dropped := p.kept, p.counts.Dropped-p.reported
-	p.kept, p.reported = nil, p.counts.Dropped
+	p.kept = nil
+	p.reported = p.counts.Dropped
 	p.mu.Unlock()
 	out := bufio.NewWriter(file)
 	encoder := json.NewEncoder(out)

@@ -80,6 +80,7 @@ func (s *span) End(options ...trace.SpanEndOption) {
 	s.ended = true
 	// Both times are of the host's wall clock, so that they compare with those of other
 	// processes. If the clock is adjusted in between, the length is wrong.
-	s.kept.Start, s.kept.End = s.began.UnixNano(), ended.UnixNano()
+	s.kept.Start = s.began.UnixNano()
+	s.kept.End = ended.UnixNano()
 	s.provider.keep(s.kept)
 }

@@ -40,7 +40,8 @@ func read(t *testing.T, p *spans.Provider) map[string]spans.Record {
 
 // TestACallIsOneTrace checks the spans of an entry, a call, and the process that serves it.
 func TestACallIsOneTrace(t *testing.T) {
-	here, there := spans.NewProvider(1), spans.NewProvider(0)
+	here := spans.NewProvider(1)
+	there := spans.NewProvider(0)
 	ctx, entry := spans.Enter(t.Context(), here, "POST /orders")
 	entry.Note("made", "/orders/7")
 	inside, call := spans.Call(ctx, "/a.b.Inventory/Reserve")
@@ -58,8 +59,11 @@ func TestACallIsOneTrace(t *testing.T) {
 	spans.RecordUntilNow(ctx, "over", lab.SegmentDatabase, received)
 	entry.End()
 
-	got, far := read(t, here), read(t, there)
-	root, caller, serve := got["POST /orders"], got["Inventory/Reserve"], far["serve"]
+	got := read(t, here)
+	far := read(t, there)
+	root := got["POST /orders"]
+	caller := got["Inventory/Reserve"]
+	serve := far["serve"]
 	for name, c := range map[string]struct {
 		r      spans.Record
 		parent trace.SpanID
@@ -142,7 +146,8 @@ func TestServeNeedsASampledHeader(t *testing.T) {
 func TestTheShareIsKept(t *testing.T) {
 	const all = 20_000
 	for _, share := range []float64{0, 1.0 / 16, 0.5, 1} {
-		p, sampled := spans.NewProvider(share), 0.0
+		p := spans.NewProvider(share)
+		sampled := 0.0
 		for range all {
 			if _, entry := spans.Enter(context.Background(), p, "x"); entry != nil {
 				sampled++

@@ -35,7 +35,8 @@ func (f *gateFlags) parse() ([]analysis.Gate, error) {
 	var mistakes []error
 	for _, text := range f.gates {
 		gate, err := analysis.ParseGate(text)
-		gates, mistakes = append(gates, gate), append(mistakes, err)
+		gates = append(gates, gate)
+		mistakes = append(mistakes, err)
 	}
 	return gates, errors.Join(mistakes...)
 }
@@ -74,7 +75,8 @@ func (a app) reportAgainst(before, after string, flags documentFlags, limits gat
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}
-	changes.Before.Folder, changes.After.Folder = folders[0], folders[1]
+	changes.Before.Folder = folders[0]
+	changes.After.Folder = folders[1]
 	shown := a.textStream(flags.takesOutput())
 	err = a.writeDocument(flags.json, func(w io.Writer) error { return report.AgainstJSON(w, changes) })
 	err = errors.Join(err, report.AgainstTerminal(plain.Raw(shown), changes,

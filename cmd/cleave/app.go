@@ -69,8 +69,10 @@ func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, e
 		if err != nil {
 			return nil, withCode(exitBadPlan, "the load of %s: %w", plan.Study.Name, err)
 		}
-		generator.secrets, generator.maxSteal = secrets, plan.Study.Design.Gates.MaxStealShare
-		c.generator, c.load = generator, *plan.Study.Load
+		generator.secrets = secrets
+		generator.maxSteal = plan.Study.Design.Gates.MaxStealShare
+		c.generator = generator
+		c.load = *plan.Study.Load
 	}
 	system, ours := systemNamed[lab.System](plan.Study.System, c)
 	if !ours {

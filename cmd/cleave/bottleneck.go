@@ -142,11 +142,13 @@ func (f *bottleneckFlags) scaledPlan(s lab.Study, base lab.Variant, units []stri
 				return lab.Plan{}, fmt.Errorf("--resource cpu raises limits, and %s has none: give one with --cpu", unit)
 			}
 			limits.CPU *= 2
-			more.Name, more.Limits = unit+"-cpu-x2", maps.Clone(base.Limits)
+			more.Name = unit + "-cpu-x2"
+			more.Limits = maps.Clone(base.Limits)
 			more.Limits[unit] = limits
 		} else {
 			n := f.replicas * max(1, base.Replicas[unit])
-			more.Name, more.Replicas = fmt.Sprintf("%s-x%d", unit, n), map[string]int{}
+			more.Name = fmt.Sprintf("%s-x%d", unit, n)
+			more.Replicas = map[string]int{}
 			maps.Copy(more.Replicas, base.Replicas)
 			more.Replicas[unit] = n
 		}

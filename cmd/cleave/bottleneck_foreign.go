@@ -32,7 +32,8 @@ func (f *bottleneckFlags) foreignPlan(ctx context.Context, args []string) (lab.P
 	}
 	s.Design.TrialTimeout = trialTimeout(load, definitions)
 	base := foreignVariant(d, nil)
-	base.Name, base.Limits = "base", f.withCPULimit(d.Limits)
+	base.Name = "base"
+	base.Limits = f.withCPULimit(d.Limits)
 	base.Summary = strings.Trim(base.Summary+"; "+base.Scaling(), "; ")
 	s.Variants = []lab.Variant{base}
 	if err := f.checkSystems(ctx, &s, dir); err != nil {
@@ -74,7 +75,8 @@ func (f *bottleneckFlags) services(s lab.Study, d external.Definition) ([]string
 	if err != nil || f.resource == resourceCPU {
 		return all, err
 	}
-	single, reasons := d.Single(), []string{}
+	single := d.Single()
+	reasons := []string{}
 	for _, name := range slices.Sorted(maps.Keys(single)) {
 		reasons = append(reasons, name+", which "+single[name])
 	}

@@ -77,7 +77,8 @@ func expectNoCanary(t *testing.T, where string, text []byte, commandLine bool) {
 // watchCommandLines collects the command lines of a process and its descendants. The returned function stops
 // that, and returns the command lines.
 func watchCommandLines(t *testing.T, root int) func() map[string]bool {
-	seen, stopped := map[string]bool{}, make(chan struct{})
+	seen := map[string]bool{}
+	stopped := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for {
@@ -105,7 +106,8 @@ func runWatched(
 	command := program(dir, args...)
 	command.Env = environment
 	var out, said bytes.Buffer
-	command.Stdout, command.Stderr = &out, &said
+	command.Stdout = &out
+	command.Stderr = &said
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +130,8 @@ func runWatched(
 // then with them.
 func TestNoSecretIsPublished(t *testing.T) {
 	t.Parallel() // it mostly waits
-	dir, servers := t.TempDir(), serverFolder(t)
+	dir := t.TempDir()
+	servers := serverFolder(t)
 	writeFiles(t, dir, map[string]string{
 		"a.yaml": fmt.Sprintf(canarySystem, "a"), "b.yaml": fmt.Sprintf(canarySystem, "b"),
 		"scenario.yaml": canaryScenario, "secrets.env": "# comment\nFROM_FILE=canary-env-file\n",

@@ -148,7 +148,9 @@ func (f *checkFlags) study(system lab.Checkable) (lab.Study, error) {
 		Schema: lab.StudySchema, Name: checkName, System: info.Name, Model: info.Model, Design: study.Defaults(),
 		Points: []lab.Point{system.CheckPoint(f.operations, atOnce)}, Metrics: info.Metrics,
 	}
-	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = 1, 0, nil
+	s.Design.Blocks = 1
+	s.Design.MaxRepeats = 0
+	s.Design.NoiseFloor = nil
 	s.Design.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9} // a slow host breaks no rule
 	return s, nil
 }
@@ -161,7 +163,8 @@ func (f *checkFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, 
 	if err := errors.Join(err, studyErr, loadErr); err != nil {
 		return lab.Plan{}, err
 	}
-	s.Load, s.Metrics = &load, external.Metrics(s.Points)
+	s.Load = &load
+	s.Metrics = external.Metrics(s.Points)
 	s.Design.TrialTimeout = trialTimeout(load, definitions) + loaded.Longest
 	for _, d := range definitions {
 		s.Variants = append(s.Variants, foreignVariant(d, nil))
@@ -172,7 +175,8 @@ func (f *checkFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, 
 			"system holds (docs/faults.md)")
 	}
 	names := study.NamesOf(definitions, func(d external.Definition) string { return d.Name })
-	s.Title, s.Baseline = "Check of "+strings.Join(names, ", "), names[0]
+	s.Title = "Check of " + strings.Join(names, ", ")
+	s.Baseline = names[0]
 	if err := f.checkSystems(ctx, &s, dir); err != nil {
 		return lab.Plan{}, err
 	}

@@ -115,7 +115,8 @@ func (f *checkFlags) addFaultPoints(system lab.Checkable, s *lab.Study) error {
 		}
 		length := max(end+loadAfter, float64(f.operations)/faultyRate)
 		point := system.CheckPoint(f.operations, length)
-		point.Name, s.Load.Duration = v.Name, max(s.Load.Duration, length)
+		point.Name = v.Name
+		s.Load.Duration = max(s.Load.Duration, length)
 		s.Points = append(s.Points, point)
 		s.Variants[i].Points = []string{v.Name}
 	}
@@ -129,7 +130,8 @@ func (f *foreignFlags) addFaults(s *lab.Study, texts []string) ([]lab.Layout, er
 	var mistakes []error
 	for _, text := range texts {
 		one, err := parseFault(text)
-		faults, mistakes = append(faults, one), append(mistakes, err)
+		faults = append(faults, one)
+		mistakes = append(mistakes, err)
 	}
 	layouts, err := layoutsOf(*s, f.secrets)
 	if err = errors.Join(append(mistakes, err)...); err != nil {
@@ -213,7 +215,9 @@ func showFaults(to io.Writer, kind string, columns []lab.CheckColumn, trials []l
 				strings.TrimSuffix(tabbedTitles(columns), "\t"))
 			shown = true
 		}
-		done, healed, slowest := 0, 0, 0.0
+		done := 0
+		healed := 0
+		slowest := 0.0
 		for _, r := range trial.Faults {
 			if r.Effective {
 				done++

@@ -68,7 +68,8 @@ func TestCleanSparesTheLiving(t *testing.T) {
 			"/proc does not show"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own, other := shortDir(t), shortDir(t)
+			own := shortDir(t)
+			other := shortDir(t)
 			e := begin(t, 4000, "--plan") // only writes the study file
 			e.code()
 			argv := append(inside[1:], filepath.Join(binaries, "cleave"), "run", filepath.Join(e.dir, "long.yaml"),
@@ -207,7 +208,8 @@ func TestFoldersForTemporaryFilesThatCannotBeUsed(t *testing.T) {
 		"is not there": {"nowhere/at/all", sockets, "not there: make it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tmp, results := filepath.Join(shortDir(t), c.folder), filepath.Join(t.TempDir(), "results")
+			tmp := filepath.Join(shortDir(t), c.folder)
+			results := filepath.Join(t.TempDir(), "results")
 			if !strings.Contains(c.folder, "/") {
 				if err := os.Mkdir(tmp, 0o700); err != nil {
 					t.Fatal(err)

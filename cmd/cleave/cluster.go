@@ -120,7 +120,9 @@ func cleanClusters(ctx context.Context, label string) (removed, unclear []string
 	err = errors.Join(err, failed)
 	for _, one := range all {
 		gone, stays, failed := one.Clean(ctx, label)
-		removed, unclear, err = append(removed, gone...), append(unclear, stays...), errors.Join(err, failed)
+		removed = append(removed, gone...)
+		unclear = append(unclear, stays...)
+		err = errors.Join(err, failed)
 	}
 	return removed, unclear, err
 }

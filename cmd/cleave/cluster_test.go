@@ -162,7 +162,8 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guard.Allowed, guard.Now = c.allowed, func() time.Time {
+		guard.Allowed = c.allowed
+		guard.Now = func() time.Time {
 			return time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 		}
 		guard.Fetch = func(_ context.Context, _ consent.Proof) ([]byte, error) { return []byte(c.proof), nil }

@@ -124,7 +124,8 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 		System:   external.Name, Baseline: names[0], Points: points, Load: &load,
 		Metrics: external.Metrics(points), Design: f.design(names[0]),
 	}
-	s.Design.Lengthen, s.Design.TrialTimeout = f.lengthen, trialTimeout(load, definitions)+searchTimeout(s)
+	s.Design.TrialTimeout = trialTimeout(load, definitions) + searchTimeout(s)
+	s.Design.Lengthen = f.lengthen
 	if len(f.faults) > 0 && !f.isSet("lengthen") {
 		s.Design.Lengthen = 1 // levels change because of the faults, so longer trials would not help
 	}

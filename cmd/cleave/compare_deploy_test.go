@@ -99,7 +99,8 @@ func systemServer(t *testing.T) string {
 // TestACommandRunsOnAHostBySSH compares a command on a host by SSH with the same command as a process of this
 // host.
 func TestACommandRunsOnAHostBySSH(t *testing.T) {
-	server, h := systemServer(t), sshHosts(t)
+	server := systemServer(t)
+	h := sshHosts(t)
 	played := playedComparison(t, t.TempDir(), "web="+server, "--deploy", "process,ssh", "--hosts", "left")
 	expectAnswered(t, played, "web-process", "web-ssh")
 	if nodes := played["web-ssh"][0].Metered.Nodes; len(nodes) != 1 {

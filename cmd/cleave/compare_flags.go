@@ -31,7 +31,8 @@ type compareFlags struct {
 
 func (f *compareFlags) register(command *cobra.Command) {
 	r := &f.request
-	f.isSet, r.isSet = command.Flags().Changed, command.Flags().Changed
+	f.isSet = command.Flags().Changed
+	r.isSet = command.Flags().Changed
 	addGroup(command, "What is sent", f.addSent, r.addRequest)
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
 		flags.StringSliceVarP(&f.rates, "rate", "r", nil,

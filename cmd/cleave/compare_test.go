@@ -100,7 +100,8 @@ func runTolerant(ts *testscript.TestScript, args []string) {
 
 func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
 	t.Parallel() // it takes long, because a server ignores SIGTERM
-	servers, scratch := serverFolder(t), t.TempDir()
+	servers := serverFolder(t)
+	scratch := t.TempDir()
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	server := filepath.Join(servers, "server") + " -port {port} -stubborn -daemon " + pidFile
 	command := with(program("", "compare", "a="+server, "b="+server, "--rate", "20", "-d", "60s", "--blocks",
@@ -162,7 +163,8 @@ func descendants(t *testing.T, root int) []int {
 				if err != nil {
 					t.Fatal(err)
 				}
-				found, queue = append(found, pid), append(queue, pid)
+				found = append(found, pid)
+				queue = append(queue, pid)
 			}
 		}
 	}
@@ -219,9 +221,12 @@ func TestPinning(t *testing.T) {
 // TestATrialMayLastAsLongAsItsSystemsStart: the time limit of a trial covers the slowest system, with all its
 // waits, and the slowest audit.
 func TestATrialMayLastAsLongAsItsSystemsStart(t *testing.T) {
-	quick, slow := external.Definition{Name: "quick"}, external.Definition{Name: "slow"}
-	quick.Ready.Timeout, slow.Ready.Timeout = 30, 600
-	slow.Ready.Log, slow.Ready.Command = "listening", []string{"curl"}
+	quick := external.Definition{Name: "quick"}
+	slow := external.Definition{Name: "slow"}
+	quick.Ready.Timeout = 30
+	slow.Ready.Timeout = 600
+	slow.Ready.Log = "listening"
+	slow.Ready.Command = []string{"curl"}
 	quick.Audit = &lab.SystemAudit{Queries: []lab.AuditQuery{{Within: 500}, {Within: 400}}}
 	load := lab.Load{Duration: 10, WarmUp: 2}
 	for _, all := range [][]external.Definition{{quick, slow}, {slow, quick}} {
@@ -231,7 +236,8 @@ func TestATrialMayLastAsLongAsItsSystemsStart(t *testing.T) {
 	}
 	composed := external.Definition{Name: "composed"}
 	composed.Services = []lab.SystemService{{Name: "web"}}
-	one, two := []external.Definition{composed}, []external.Definition{composed, composed}
+	one := []external.Definition{composed}
+	two := []external.Definition{composed, composed}
 	if alone, both := longestStart(one), longestStart(two); alone != both {
 		t.Errorf("one system may start for %g s, and the slowest of two such for %g s", alone, both)
 	}

@@ -227,7 +227,8 @@ func TestATerminalThatGoesAwayIsAnInterruption(t *testing.T) {
 		t.Fatal(err)
 	}
 	command := program("", e.writeLongStudy(4000)...)
-	command.Stdout, command.Stderr = writer, writer
+	command.Stdout = writer
+	command.Stderr = writer
 	e.startCommand(command)
 	label := e.label()
 	e.awaitWorkers(label)

@@ -191,7 +191,8 @@ func (a app) writeFormat(folder *store.Folder, flags documentFlags, run ci.Run) 
 	if err != nil {
 		return err
 	}
-	run.Name, run.Began = filepath.Base(folder.Dir()), plan.Created
+	run.Name = filepath.Base(folder.Dir())
+	run.Began = plan.Created
 	if flags.decision != nil {
 		return ci.Decision(plain.Raw(a.out), run, *flags.decision)
 	}

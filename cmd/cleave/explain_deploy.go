@@ -42,15 +42,19 @@ func withDeployment(
 		stops = append(stops, known[0])
 		name := known[0].Name // of the last stop, without the deployment
 		add := func(next lab.Variant, step lab.PathStep) {
-			step.Order, step.Before, step.Variant = order, stops[len(stops)-1].Name, next.Name
-			stops, all = append(stops, next), append(all, step)
+			step.Order = order
+			step.Before = stops[len(stops)-1].Name
+			step.Variant = next.Name
+			stops = append(stops, next)
+			all = append(all, step)
 		}
 		follow := func(steps []lab.PathStep, deployed bool) {
 			for _, step := range steps {
 				name = step.Variant
 				next := known[slices.IndexFunc(known, func(v lab.Variant) bool { return v.Name == name })]
 				if deployed {
-					next.Name, next.Deployment = name+"-"+to, to
+					next.Name = name + "-" + to
+					next.Deployment = to
 				}
 				add(next, step)
 			}
@@ -65,7 +69,8 @@ func withDeployment(
 		for _, deployment := range deploymentsBetween(known[0].Deployment, to) {
 			next := stops[len(stops)-1]
 			change := lab.KnobChange{Knob: "deployment", From: next.Deployment, To: deployment}
-			next.Name, next.Deployment = name+"-"+deployment, deployment
+			next.Name = name + "-" + deployment
+			next.Deployment = deployment
 			add(next, lab.PathStep{Changes: []lab.KnobChange{change}})
 		}
 		follow(orders[order][at:], true)

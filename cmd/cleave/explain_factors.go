@@ -55,7 +55,8 @@ func (f *explainFlags) planFactors(system lab.Explainable) (lab.Plan, error) {
 	}
 	s.Title = fmt.Sprintf("what %s change in %s, alone and in pairs", figure.And(knobsOf(factors)), base.Name)
 	s.Question = "What does each factor change, and which of them do not act alone?"
-	s.Variants, s.Factorial = variants, &design
+	s.Variants = variants
+	s.Factorial = &design
 	s.Metrics = f.metrics(info, system.Explanation().Metrics)
 	return f.expand(&study.File{Study: s}, f.options())
 }
@@ -87,7 +88,8 @@ func factorOf(a lab.Architecture, base lab.Variant, text string) (lab.Factor, er
 		return lab.Factor{}, fmt.Errorf("the architecture %s has no knob %q: use some of %s", a.Name, name,
 			strings.Join(names, ", "))
 	}
-	knob, low := a.Knobs[i], a.KnobValue(base, name)
+	knob := a.Knobs[i]
+	low := a.KnobValue(base, name)
 	others := slices.DeleteFunc(slices.Clone(knob.Values), func(value string) bool { return value == low })
 	switch {
 	case !named && len(others) == 1 && !knob.Free:

@@ -58,7 +58,8 @@ func (f *explainFlags) ends(args []string) (from, to []external.Definition, err 
 		return nil, nil, fmt.Errorf("say what %s becomes: name a second system, or what changes in it: --to "+
 			"\"cart.replicas=2 deployment=docker-host\"", args[0])
 	}
-	deployments, end := f.onlyDeployment(), ""
+	deployments := f.onlyDeployment()
+	end := ""
 	var settings []string
 	for _, setting := range strings.Fields(f.to) {
 		if name, is := strings.CutPrefix(setting, "deployment="); is {

@@ -182,7 +182,8 @@ func (f *explainFlags) study(
 	}
 	s := f.baseStudy(info, load, first.Name)
 	s.Title = "where the cost from " + first.Name + " to " + last + " comes from"
-	s.Question, s.Steps = "What does each change cost?", steps
+	s.Question = "What does each change cost?"
+	s.Steps = steps
 	first.Summary = "the first stop"
 	s.Variants = []lab.Variant{first}
 	for _, step := range steps {

@@ -72,7 +72,8 @@ func usage(usual func(*cobra.Command) error) func(*cobra.Command) error {
 		command.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			for _, title := range f.Annotations[groupAnnotation] {
 				if groups[title] == nil {
-					titles, groups[title] = append(titles, title), pflag.NewFlagSet(title, pflag.ContinueOnError)
+					titles = append(titles, title)
+					groups[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
 					groups[title].SortFlags = false
 				}
 				groups[title].AddFlag(f)
@@ -241,7 +242,8 @@ func (w *warmUp) Type() string   { return "length" }
 
 func (w *warmUp) Set(text string) (err error) {
 	if text == study.Steady {
-		w.least, w.limit = 0, cmp.Or(w.limit, study.WarmUpLimit*time.Second)
+		w.least = 0
+		w.limit = cmp.Or(w.limit, study.WarmUpLimit*time.Second)
 		return nil
 	}
 	w.least, err = time.ParseDuration(text)
@@ -289,6 +291,8 @@ func (f *sequentialFlags) apply(plan lab.Plan, isSet func(flag string) bool) (la
 	case isSet("within") && (f.within < time.Second || f.within > study.Longest):
 		return plan, withCode(exitBadPlan, "--within is %v, expected 1s to %.0fh", f.within, study.Longest.Hours())
 	}
-	design.Until, design.Within, plan.Study.Took = f.until, f.within.Seconds(), 0
+	design.Until = f.until
+	design.Within = f.within.Seconds()
+	plan.Study.Took = 0
 	return study.Expand(plan.Study, plan.Profile, plan.Created)
 }

@@ -102,7 +102,8 @@ type proofs struct {
 // prove checks that a flag has an effect of this kind, if it is added to a command line.
 func (p *proofs) prove(line, kind, flag string) {
 	p.t.Helper()
-	args, added := strings.Fields(line), strings.Fields(flag)
+	args := strings.Fields(line)
+	added := strings.Fields(flag)
 	command, _, err := newRoot(nil, nil, nil).Find(args)
 	if err != nil {
 		p.t.Fatal(err)

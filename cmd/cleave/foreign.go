@@ -41,7 +41,8 @@ const foreignGroup = "A system of yours (a file, a command or a URL)"
 
 // addForeign adds the flags for systems of the user.
 func (f *foreignFlags) addForeign(command *cobra.Command) {
-	f.request.isSet, f.cores = command.Flags().Changed, "none"
+	f.request.isSet = command.Flags().Changed
+	f.cores = "none"
 	addGroup(command, foreignGroup, f.addSent, f.request.addRequest, f.request.addAnswers, f.request.addClient,
 		f.request.addAllowed, f.addTrusted, f.addCompose)
 }
@@ -292,7 +293,9 @@ func (a app) buildImages(ctx context.Context, builds []external.Build, dryRun bo
 			continue
 		}
 		command := exec.CommandContext(ctx, b.Command[0], b.Command[1:]...)
-		command.Env, command.Stdout, command.Stderr = b.Env, a.errOut, a.errOut
+		command.Env = b.Env
+		command.Stdout = a.errOut
+		command.Stderr = a.errOut
 		if err := command.Run(); err != nil {
 			// After an interrupt, the error of the command only names the signal that ended it.
 			return errors.Join(fmt.Errorf("build an image of a compose file: %s: %w", shell.Quote(b.Command...), err),

@@ -27,7 +27,8 @@ func (f *foreignFlags) load() (lab.Load, string, error) {
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
 	load := f.measuredLoad()
-	load.Arrivals, load.Objective = cmp.Or(f.arrivals, load.Arrivals), f.request.objective
+	load.Arrivals = cmp.Or(f.arrivals, load.Arrivals)
+	load.Objective = f.request.objective
 	file, dir, err := f.file()
 	note(err)
 	if l := file.Load; err == nil && l != nil && l.Users == 0 && l.Replay == "" && l.Arrivals == "" {
@@ -205,7 +206,8 @@ func (f *foreignFlags) checkSystems(ctx context.Context, s *lab.Study, dir strin
 			operations, counted := p.Level(external.Operations)
 			// All operations of a counted load may be sent within one second. firstRate begins a search at twice
 			// its rate at most.
-			job.Rate, job.Users = max(rate, 2*from, operations), int(users)
+			job.Rate = max(rate, 2*from, operations)
+			job.Users = int(users)
 			if counted {
 				job.Duration = loaded.Longest
 			}

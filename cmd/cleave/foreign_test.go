@@ -49,7 +49,8 @@ func TestForeignScripts(t *testing.T) {
 // begin at twice its rate. If the list cannot be read, that is the only error.
 func TestConsentForURLs(t *testing.T) {
 	dir := t.TempDir()
-	list, flow := filepath.Join(dir, "list.yaml"), filepath.Join(dir, "flow.yaml")
+	list := filepath.Join(dir, "list.yaml")
+	flow := filepath.Join(dir, "flow.yaml")
 	writeFiles(t, dir, map[string]string{
 		"list.yaml": "allow:\n  - {host: 203.0.113.7, ports: [80], owner: me, max_rate: 9/s, hours: always,\n" +
 			"     token: 4f0c1a8be6d94c7fa1b2, expires: " +

@@ -90,9 +90,12 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 		return work, fmt.Errorf("scenario: %w", err)
 	}
 	s := &work.Spec
-	s.Target, s.Lateness = job.Target, seconds(job.Lateness)
+	s.Target = job.Target
+	s.Lateness = seconds(job.Lateness)
 	s.Loops = job.Client.Threads
-	s.Connections, s.Timeout, s.Roots = job.Client.Connections, seconds(job.Client.Timeout), job.Client.Roots
+	s.Connections = job.Client.Connections
+	s.Timeout = seconds(job.Client.Timeout)
+	s.Roots = job.Client.Roots
 	s.TraceShare = job.Client.TraceShare
 	if job.Client.HTTP2 {
 		s.Protocol = trial.HTTP2
@@ -111,7 +114,8 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 		work.Files = map[string][]byte{}
 		maps.Copy(work.Files, job.Files)
 		work.Files[file] = arrivals(job.Count, job.Over)
-		s.Load, s.Connections = scenario.Load{Replay: file}, countConnections
+		s.Load = scenario.Load{Replay: file}
+		s.Connections = countConnections
 	case job.Users > 0:
 		s.Load = scenario.Load{Users: job.Users, Think: s.Load.Think,
 			RampUp: cmp.Or(seconds(job.RampUp), s.Load.RampUp)}
@@ -245,7 +249,9 @@ func searchOf(c *record.Capacity) *lab.Search {
 func outcomeOf(o record.Operation) lab.OperationOutcome {
 	outcome := lab.OperationOutcome{Name: o.Name, Sent: o.Sent, OK: o.OK, Errors: o.Errors}
 	if times := o.ResponseTime; times.P50 != nil {
-		outcome.Median, outcome.P99, outcome.Longest = *times.P50, *times.P99, *times.Max
+		outcome.Median = *times.P50
+		outcome.P99 = *times.P99
+		outcome.Longest = *times.Max
 	}
 	return outcome
 }

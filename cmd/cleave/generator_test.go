@@ -59,7 +59,8 @@ func TestSearchesBeginAtDifferentRates(t *testing.T) {
 	low, high := 400.0, 200.0
 	for seed := range uint64(64) {
 		rate := begins("sync", seed, true)
-		low, high = min(low, rate), max(high, rate)
+		low = min(low, rate)
+		high = max(high, rate)
 		if again := begins("sync", seed, true); rate < 200 || rate > 400 || rate != again {
 			t.Errorf("seed %d begins at %g, and again at %g, want twice the same between 200 and 400", seed, rate,
 				again)
@@ -157,7 +158,8 @@ func TestLatenessAloneSpoilsTheTimesThatItMoved(t *testing.T) {
 		"objective missed": {func(s *record.Summary) { s.ResponseTime.P99 = new(0.2) }, true},
 		"closed loop":      {func(s *record.Summary) { s.OfferedRate = nil }, true},
 		"rate not reached, but not late": {func(s *record.Summary) {
-			s.AchievedRate, s.Generator = 50, record.Generator{}
+			s.AchievedRate = 50
+			s.Generator = record.Generator{}
 		}, false},
 	} {
 		s := record.Summary{OfferedRate: new(100.0), AchievedRate: 100, Duration: 10, Sent: 1000, OK: 1000,

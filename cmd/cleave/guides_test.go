@@ -104,7 +104,8 @@ func followGuide(t *testing.T, guide string, files ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands, folder := 0, t.TempDir()
+	commands := 0
+	folder := t.TempDir()
 	for _, file := range files {
 		copied, err := os.ReadFile(file)
 		if err == nil {

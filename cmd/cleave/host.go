@@ -84,7 +84,8 @@ func (a app) clean(ctx context.Context) error {
 	err = errors.Join(err, failed)
 	onHosts, failed := cleanHosts(ctx)
 	err = errors.Join(err, failed)
-	removed, unclear = slices.Concat(removed, onServers, onCluster, onHosts), append(unclear, unclearThere...)
+	removed = slices.Concat(removed, onServers, onCluster, onHosts)
+	unclear = append(unclear, unclearThere...)
 	for _, name := range removed {
 		fmt.Fprintln(a.out, "removed", name)
 	}

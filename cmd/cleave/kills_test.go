@@ -75,7 +75,8 @@ func victims(t *testing.T) []*victim {
 // group. Soon after that nothing must be left, without a clean.
 func TestKillsLeaveNothing(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
-	count, seed := number(t, killsVariable, 6), number(t, killsSeedVariable, time.Now().Unix())
+	count := number(t, killsVariable, 6)
+	seed := number(t, killsSeedVariable, time.Now().Unix())
 	t.Logf("seed %d: repeat it with %s=%d %s=%d", seed, killsVariable, count, killsSeedVariable, seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	missing := map[server.Kind]bool{}
@@ -101,7 +102,8 @@ func TestKillsLeaveNothing(t *testing.T) {
 			continue
 		}
 		kills++
-		v.killed, v.longest = v.killed+1, max(v.longest, took)
+		v.killed = v.killed + 1
+		v.longest = max(v.longest, took)
 		t.Logf("kill %d: %s after %v, gone after %v", kills, v.name, after.Round(time.Millisecond),
 			took.Round(time.Millisecond))
 	}

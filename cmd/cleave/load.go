@@ -175,7 +175,8 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 		return trial.Outcome{}, err
 	}
 	defer endOuts()
-	show, logged := r.watcher(outs), hooks.Second
+	show := r.watcher(outs)
+	logged := hooks.Second
 	hooks.Second = func(s trial.Second) error {
 		show(s)
 		return errors.Join(logged(s), watch(s))
@@ -214,7 +215,8 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 			fmt.Fprintf(r.errOut, "%s %s%s\n", perSecond(probe.Rate), longer, verdict)
 		}}
 	if len(r.flags.agent) == 0 { // otherwise other hosts send the load
-		capacity.Host, capacity.MaxSteal = meter.NewHost(version), study.Defaults().Gates.MaxStealShare
+		capacity.Host = meter.NewHost(version)
+		capacity.MaxSteal = study.Defaults().Gates.MaxStealShare
 	}
 	if r.flags.rate == "" && r.spec.Load.Users > 0 {
 		if err := r.findFirstRate(ctx); err != nil {

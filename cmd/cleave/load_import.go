@@ -46,7 +46,8 @@ that sends nothing. docs/importing.md lists what each input is converted to.`,
 			return a.loadImport(args[0], &flags)
 		},
 	}
-	f, o := command.Flags(), &flags.options
+	f := command.Flags()
+	o := &flags.options
 	f.StringVarP(&flags.output, "output", "o", "-", "`file` for the scenario, - for standard output")
 	f.BoolVar(&flags.force, "force", false, "overwrite existing files")
 	f.StringVar(&o.Format, "format", "",

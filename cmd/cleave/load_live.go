@@ -28,11 +28,13 @@ func (r *loadRun) watcher(outs *telemetry.Outs) func(trial.Second) {
 	show := func(moment) {}
 	switch r.progressForm(r.flags.outputs.progress) {
 	case progress.Terminal: // all text is our own, and need not be cleaned
-		view.out, show = plain.Raw(r.errOut), view.draw
+		view.out = plain.Raw(r.errOut)
+		show = view.draw
 	case progress.Plain:
 		show = view.line
 	case progress.JSON:
-		view.out, show = plain.Raw(r.errOut), view.object
+		view.out = plain.Raw(r.errOut)
+		show = view.object
 	}
 	return func(s trial.Second) {
 		if m := view.take(s); m.length >= shortestShown {
@@ -78,7 +80,8 @@ func (v *liveView) take(s trial.Second) moment {
 	m.sent = float64(r.Sent(record.All)) / seconds
 	if v.due != nil {
 		n := v.due.Before(r.To)
-		m.due, v.wasDue = float64(n-v.wasDue)/seconds, n
+		m.due = float64(n-v.wasDue) / seconds
+		v.wasDue = n
 	}
 	m.response = record.PercentilesOf(r.Times(record.Response, record.All))
 	m.late = record.PercentilesOf(r.Times(record.Lateness, record.All))

@@ -87,7 +87,9 @@ func showErrors(w io.Writer, o *trial.Outcome) {
 
 // showTimes writes the percentiles side by side.
 func showTimes(w io.Writer, s *record.Summary) {
-	r, v, l := s.ResponseTime, s.ServiceTime, s.SendLateness
+	r := s.ResponseTime
+	v := s.ServiceTime
+	l := s.SendLateness
 	fmt.Fprintf(w, "\n%-8s %14s %14s %14s\n", "", "response time", "service time", "send lateness")
 	for _, row := range []struct {
 		name   string
@@ -236,8 +238,10 @@ func showProbes(w io.Writer, probes []record.Probe) {
 		rate            float64
 		confirms, short bool
 	}
-	passed, played := map[key]int{}, map[key]int{}
-	failed, last := map[key]record.Probe{}, map[key]record.Probe{}
+	passed := map[key]int{}
+	played := map[key]int{}
+	failed := map[key]record.Probe{}
+	last := map[key]record.Probe{}
 	for _, probe := range probes {
 		k := key{probe.Rate, probe.Confirms, probe.Short}
 		played[k]++

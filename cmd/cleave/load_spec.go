@@ -187,7 +187,8 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 		}
 	}
 	if hasModel {
-		l.Rate, l.Users = f.rate, f.users
+		l.Rate = f.rate
+		l.Users = f.users
 	}
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
@@ -295,7 +296,8 @@ func (f *loadFlags) readFiles(s *trial.Spec) error {
 		}
 		return text
 	}
-	s.Roots, s.ProtoSet = file("ca", f.ca, maxCertificates), file("proto-set", f.protoSet, maxProtoSet)
+	s.Roots = file("ca", f.ca, maxCertificates)
+	s.ProtoSet = file("proto-set", f.protoSet, maxProtoSet)
 	if f.allowed = string(file("allow", f.allow, consent.MaxList)); f.allowed != "" {
 		var err error
 		s.Guard.Allowed, err = consent.ReadList(strings.NewReader(f.allowed), f.allow)

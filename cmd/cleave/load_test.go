@@ -34,7 +34,8 @@ func load(t *testing.T, arguments ...string) (code int, out, errOut string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	command := program("", append([]string{"load"}, arguments...)...)
-	command.Stdout, command.Stderr = &stdout, &stderr
+	command.Stdout = &stdout
+	command.Stderr = &stderr
 	err := command.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -242,7 +243,8 @@ func TestLiveView(t *testing.T) {
 	view := &liveView{out: &out, duration: 4 * time.Second, errors: map[record.Outcome]int64{}}
 	for n := 1; n <= 2; n++ {
 		results := record.NewResults(record.Options{Operations: []string{"GET /"}})
-		results.From, results.To = time.Duration(n-1)*time.Second, time.Duration(n)*time.Second
+		results.From = time.Duration(n-1) * time.Second
+		results.To = time.Duration(n) * time.Second
 		results.Add(&record.Sample{Outcome: record.Reset, Intended: results.From, Sent: results.From,
 			Finished: results.From + time.Millisecond})
 		view.draw(view.take(trial.Second{Results: results, CPU: 500 * time.Millisecond}))

@@ -13,7 +13,8 @@ import (
 func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
 	const forever = 2_000_000 // pings: no trial ends within the test
 	first := begin(t, forever)
-	file, folder := filepath.Join(first.dir, "long.yaml"), filepath.Join(first.results, "long", "latest")
+	file := filepath.Join(first.dir, "long.yaml")
+	folder := filepath.Join(first.results, "long", "latest")
 	expectAlone := func(player *experiment) { // kills it at the end
 		t.Helper()
 		player.awaitWorkers(player.label())
@@ -22,7 +23,8 @@ func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
 		// If it plays, too, it is killed, and the test fails.
 		giveUp := time.AfterFunc(patience, func() { _ = second.Process.Kill() })
 		defer giveUp.Stop()
-		code, errOut := second.code(), second.errOut.String()
+		code := second.code()
+		errOut := second.errOut.String()
 		if code != exitFailed || !strings.Contains(errOut,
 			"process "+strconv.Itoa(player.Process.Pid)+" is playing into") {
 			t.Errorf("a second cleave ended with %d, want %d, and said:\n%s", code, exitFailed, errOut)

@@ -41,7 +41,8 @@ func main() {
 // newRoot returns the command line with these streams. Control characters are removed from everything that
 // commands print, except for the protocol of agents.
 func newRoot(in io.Reader, rawOut, rawErrOut io.Writer) *cobra.Command {
-	out, errOut := plain.NewWriter(rawOut), plain.NewWriter(rawErrOut)
+	out := plain.NewWriter(rawOut)
+	errOut := plain.NewWriter(rawErrOut)
 	root := &cobra.Command{
 		Use:   "cleave",
 		Short: "measure what a software architecture costs",

@@ -273,7 +273,8 @@ func (a app) playModel(command *cobra.Command, plan lab.Plan, flags *modelFlags)
 
 // plan makes the plan of the trials: the system is metered at several rates, and traced at the lowest one.
 func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
-	info, usual := system.Describe(), system.Modelling()
+	info := system.Describe()
+	usual := system.Modelling()
 	if !f.isSet("architecture") {
 		f.architecture = usual.Architecture
 	}
@@ -292,9 +293,12 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	}
 	followed := metered
 	followed.Knobs = maps.Clone(metered.Knobs)
-	metered.Name, metered.Knobs[usual.Knob] = meteredVariant, usual.None
-	followed.Name, followed.Knobs[usual.Knob] = followedVariant, usual.All
-	metered.Summary, followed.Summary = "metered, no operation followed", "every operation followed"
+	metered.Name = meteredVariant
+	metered.Knobs[usual.Knob] = usual.None
+	followed.Name = followedVariant
+	followed.Knobs[usual.Knob] = usual.All
+	metered.Summary = "metered, no operation followed"
+	followed.Summary = "every operation followed"
 	load := f.measuredLoad()
 	what := strings.Join(append([]string{info.Name, f.architecture}, f.backings...), " ")
 	s := lab.Study{Schema: lab.StudySchema, Name: modelName, Title: "a model of " + what, System: info.Name,
@@ -333,7 +337,10 @@ func (f *modelFlags) modelPoints(perFlow float64) (all []lab.Point) {
 // modelDesign returns the design of the study. Nothing is compared, so it needs no noise floor.
 func (f *modelFlags) modelDesign() lab.Design {
 	d := study.Defaults()
-	d.Blocks, d.MaxRepeats, d.NoiseFloor, d.TrialTimeout = f.blocks, 1, nil, f.trialLimit()
+	d.Blocks = f.blocks
+	d.MaxRepeats = 1
+	d.NoiseFloor = nil
+	d.TrialTimeout = f.trialLimit()
 	return d
 }
 

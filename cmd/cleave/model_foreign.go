@@ -53,7 +53,8 @@ func (f *modelFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, 
 			"command with {port}", d.Name)
 	}
 	const perFlow = 1 // operations: rates of systems of the user count flows
-	points, tracedPoint := f.modelPoints(perFlow), ratePoint(f.rate)
+	points := f.modelPoints(perFlow)
+	tracedPoint := ratePoint(f.rate)
 	tracedPoint.Name += "-followed"
 	tracedPoint.Levels[lab.FactorTraceShare] = cmp.Or(load.Client.TraceShare, 1)
 	load.Client.TraceShare = 0 // the metered trials have no spans
@@ -63,9 +64,11 @@ func (f *modelFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, 
 	s.Metrics = external.Metrics(s.Points)
 	s.Design.TrialTimeout = trialTimeout(load, definitions)
 	metered := foreignVariant(d, nil)
-	metered.Name, metered.Points = meteredVariant, study.NamesOf(points, pointName)
+	metered.Name = meteredVariant
+	metered.Points = study.NamesOf(points, pointName)
 	followed := metered
-	followed.Name, followed.Points = followedVariant, []string{tracedPoint.Name}
+	followed.Name = followedVariant
+	followed.Points = []string{tracedPoint.Name}
 	s.Variants = []lab.Variant{metered, followed}
 	if err := f.checkSystems(ctx, &s, dir); err != nil {
 		return lab.Plan{}, err
@@ -77,7 +80,8 @@ func (f *modelFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, 
 // span, and exactly one service is no unit, they are taken to be the same, and cpu gets the service's name
 // for the unit. Otherwise cpu stays as it is.
 func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float64 {
-	unitsLeft, servicesLeft := slices.Collect(maps.Keys(cpu)), []string{} // those without a counterpart
+	unitsLeft := slices.Collect(maps.Keys(cpu))
+	servicesLeft := []string{} // those without a counterpart
 	var walk func(s *lab.SpanNode)
 	walk = func(s *lab.SpanNode) {
 		name := model.UnitName(s.Service)

@@ -38,11 +38,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	}
 	s := plan.Study
 	low, foreign := s.Points[0], s.System == external.Name
-	perFlow, owned := 1.0, false // the number of operations per flow; whether each component has its own store
-	if system, ours := systemNamed[lab.Modelled](s.System, systemSettings{}); ours {
-		v, _ := s.Variant(meteredVariant)
-		perFlow, owned = system.Modelling().PerFlow, system.Modelling().Owned(v)
-	}
+	perFlow, owned := modelling(s)
 	from := model.Evidence{Name: s.System, Transactions: !foreign}
 	var metered []lab.Trial
 	for _, t := range trials {
@@ -65,7 +61,8 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	}
 	warmUp := s.Load.WarmUp
 	if foreign { // the received spans do not include the warm-up
-		from.Name, warmUp = s.Title, 0
+		from.Name = s.Title
+		warmUp = 0
 	} else {
 		from.StoreOf = storeOf(metered[0].Parts, owned)
 	}
@@ -82,6 +79,18 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		from.CPU = byService(from.CPU, from.Traces)
 	}
 	return a.writeModel(from, out)
+}
+
+// modelling returns the number of operations per flow of the system of a study, and whether each of its
+// components has its own store.
+func modelling(s lab.Study) (perFlow float64, owned bool) {
+	system, ours := systemNamed[lab.Modelled](s.System, systemSettings{})
+	if !ours {
+		return 1, false
+	}
+	about := system.Modelling()
+	v, _ := s.Variant(meteredVariant)
+	return about.PerFlow, about.Owned(v)
 }
 
 // originOf returns a sentence that says how a model was made: the rates of the measurements, and the date. Of
@@ -143,7 +152,8 @@ func (a app) addFollowed(
 		if !of.Valid {
 			continue
 		}
-		received, to.DroppedSpans = true, to.DroppedSpans+set.Dropped
+		received = true
+		to.DroppedSpans = to.DroppedSpans + set.Dropped
 		to.Traces = append(to.Traces, slices.DeleteFunc(trees, func(t *lab.SpanNode) bool {
 			return float64(t.Start-first) < warmUp*1e9
 		})...)

@@ -39,7 +39,8 @@ func TestSpansOfInvalidTrialsAreLeftOut(t *testing.T) {
 		"one of an invalid trial":   {map[string]string{"1-followed-x/s.json": twoRoots(2)}, "", false},
 		"no spans":                  {nil, "", false},
 	} {
-		dir, from := t.TempDir(), model.Evidence{}
+		dir := t.TempDir()
+		from := model.Evidence{}
 		writeFiles(t, dir, c.files)
 		var notes strings.Builder
 		received, err := app{errOut: &notes}.addFollowed(&from, dir, trials, 0)

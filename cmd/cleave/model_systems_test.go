@@ -105,7 +105,8 @@ func expectCalls(t *testing.T, m model.Model, operation, front string, want ...s
 // of its clients, with the time that they wait and the metered CPU time.
 func TestAModelWithoutSpans(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
-	dir, server := t.TempDir(), filepath.Join(serverFolder(t), "server")
+	dir := t.TempDir()
+	server := filepath.Join(serverFolder(t), "server")
 	writeFiles(t, dir, map[string]string{"load.yaml": `
 schema: cleave-scenario/1
 name: load

@@ -25,7 +25,8 @@ func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
 	command := program(dir, "check", "people", "--operations", "600", "--fault", "kill:every-unit", "--json",
 		"out.json")
 	var shown bytes.Buffer
-	command.Stdout, command.Stderr = &shown, &shown
+	command.Stdout = &shown
+	command.Stderr = &shown
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}

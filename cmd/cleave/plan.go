@@ -89,8 +89,11 @@ func (f *experimentFlags) planFile(path string) (lab.Plan, error) {
 // planStudy makes the plan of a study file.
 func (f *experimentFlags) planStudy(file *study.File) (lab.Plan, error) {
 	o := f.options()
-	o.Quick, o.Points, o.Runtimes = f.quick, f.points, f.runtimes
-	o.Deployment, o.Refuses = f.deploy, checkDeployment
+	o.Quick = f.quick
+	o.Points = f.points
+	o.Runtimes = f.runtimes
+	o.Deployment = f.deploy
+	o.Refuses = checkDeployment
 	if f.isSet("scale") {
 		o.Scale = &f.scale
 	}
@@ -195,7 +198,10 @@ func (f *designFlags) measuredLoad() lab.Load {
 // design returns the design of the experiment, with a twin of the baseline.
 func (f *designFlags) design(baseline string) lab.Design {
 	d := study.Defaults()
-	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor = f.blocks, f.margin, 1, []string{baseline}
+	d.Blocks = f.blocks
+	d.Margin = f.margin
+	d.MaxRepeats = 1
+	d.NoiseFloor = []string{baseline}
 	d.TrialTimeout = f.trialLimit()
 	return d
 }

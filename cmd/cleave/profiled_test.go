@@ -75,7 +75,9 @@ func playProfiled(t *testing.T, args ...string) {
 		if i < 0 || len(trials[i].Layers) != 3 {
 			t.Fatalf("%s was not profiled in %d trials", variant, len(trials))
 		}
-		cart, front, idle := trials[i].Layers[0], trials[i].Layers[1], trials[i].Layers[2]
+		cart := trials[i].Layers[0]
+		front := trials[i].Layers[1]
+		idle := trials[i].Layers[2]
 		if front.Runtime != "node" || front.Samples < 10 || front.Seconds[lab.LayerKernel] == 0 {
 			t.Errorf("%s: the front is %+v", variant, front)
 		}

@@ -221,7 +221,9 @@ func rehearsalLimits(m model.Model, deployment string) []string {
 		"the CPU time of our own program for a client's request, or for asking a store that is a server, is " +
 			"subtracted from that of calls; where a call has less, the units take more than the model asks for",
 	}
-	calls, empty, bound := 0, 0, 0
+	calls := 0
+	empty := 0
+	bound := 0
 	for i := range m.Operations {
 		m.Operations[i].Call.Executions(func(c *model.Call, _ float64) {
 			calls++

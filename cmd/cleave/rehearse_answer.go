@@ -58,7 +58,8 @@ func (r rehearsedChange) writeAnswer(w io.Writer) {
 	rows := [][]string{{"", "as it is", "changed", "changed / as it is"}}
 	for _, load := range r.loads() {
 		for _, q := range predict.Quantities(r.study.Metrics) {
-			asIs, changed := r.result(asIsVariant, load, q.Metric), r.result(changedVariant, load, q.Metric)
+			asIs := r.result(asIsVariant, load, q.Metric)
+			changed := r.result(changedVariant, load, q.Metric)
 			if !q.AppliesTo(load) {
 				continue
 			}
@@ -105,14 +106,18 @@ func (r rehearsedChange) writeProducts(w io.Writer) {
 // writeErrors prints the rehearsed figures next to the measured ones in the model, and warns of errors beyond
 // the margins.
 func (r rehearsedChange) writeErrors(w io.Writer) {
-	rows, remarks, wrong := [][]string{{"placement", "load"}}, "", false
+	rows := [][]string{{"placement", "load"}}
+	remarks := ""
+	wrong := false
 	quantities := predict.Quantities(r.study.Metrics)
 	for _, q := range quantities {
 		rows[0] = append(rows[0], q.Name)
 	}
 	changed, _ := r.study.Variant(changedVariant)
 	for _, m := range predict.Pooled(r.model.Measured) {
-		variant, placement, load := asIsVariant, "as it is", lab.Plain(m.Rate)+"/s"
+		variant := asIsVariant
+		placement := "as it is"
+		load := lab.Plain(m.Rate) + "/s"
 		if m.Placement != "" {
 			variant, placement = changedVariant, m.Placement
 			if !samePlacement(r.model, m.Placement, changed.Knobs["placement"]) {
@@ -158,7 +163,8 @@ func (r rehearsedChange) besideMeasured(
 	if !q.AppliesTo(m) {
 		return "-", "", true
 	}
-	result, truth := r.result(variant, m, q.Metric), q.Measured(m)
+	result := r.result(variant, m, q.Metric)
+	truth := q.Measured(m)
 	if result == nil || truth <= 0 {
 		return resultText(result), "", true
 	}
@@ -183,7 +189,8 @@ func (r rehearsedChange) writeCPU(w io.Writer) {
 	rows := [][]string{{"", "asked for", "metered", "calls between units, requests, rest",
 		"work / asked for, sampled"}}
 	for _, name := range []string{asIsVariant, changedVariant} {
-		asked, took := r.result(name, rate, demanded), r.result(name, rate, metered)
+		asked := r.result(name, rate, demanded)
+		took := r.result(name, rate, metered)
 		work := r.result(name, rate, burnt)
 		row := []string{name, resultText(asked), resultText(took), "", ""}
 		if asked != nil && took != nil {

@@ -88,7 +88,8 @@ func TestARehearsalAnswersByWhatWasMeasured(t *testing.T) {
 		}
 	}
 	other := found.Rehearsed[0] // at a rate at which the model was measured, but which --rate does not name
-	other.What, other.Point = "figure at another rate", ratePoint(50)
+	other.What = "figure at another rate"
+	other.Point = ratePoint(50)
 	found.Rehearsed = append(found.Rehearsed, other)
 	found.Rehearsed[0].Measured.Low = &found.Rehearsed[0].Measured.Value
 	var text strings.Builder

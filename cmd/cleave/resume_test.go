@@ -43,7 +43,8 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
 	e.results = filepath.Join(e.dir, "results")
-	file, folder := filepath.Join(e.dir, "shop.yaml"), filepath.Join(e.results, "long", "latest")
+	file := filepath.Join(e.dir, "shop.yaml")
+	folder := filepath.Join(e.results, "long", "latest")
 	writeFiles(t, e.dir, map[string]string{"shop.yaml": shopStudy})
 	e.start("run", file, "--results", e.results)
 	label := e.label()

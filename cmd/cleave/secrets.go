@@ -103,7 +103,8 @@ func withTexts(file scenario.File, change func(kind textKind, name, text string)
 		}
 		return changed
 	}
-	file.Headers, file.Target = texts(headerText, file.Headers), other(file.Target)
+	file.Headers = texts(headerText, file.Headers)
+	file.Target = other(file.Target)
 	file.Values = withValues(file.Values, func(_ string, value scenario.Value) scenario.Value {
 		value.Choice = list(value.Choice)
 		return value
@@ -113,10 +114,13 @@ func withTexts(file scenario.File, change func(kind textKind, name, text string)
 		steps := slices.Clone(file.Flows[i].Steps)
 		for j := range steps {
 			s := &steps[j]
-			s.Name, s.Request, s.Headers = other(s.Name), other(s.Request), texts(headerText, s.Headers)
+			s.Name = other(s.Name)
+			s.Request = other(s.Request)
+			s.Headers = texts(headerText, s.Headers)
 			s.Body = change(bodyText, "", s.Body)
 			s.JSON = withMembers("", s.JSON, change)
-			s.Expect.Body, s.Expect.JSON = list(s.Expect.Body), texts(otherText, s.Expect.JSON)
+			s.Expect.Body = list(s.Expect.Body)
+			s.Expect.JSON = texts(otherText, s.Expect.JSON)
 			s.Expect.Header = texts(otherText, s.Expect.Header)
 		}
 		file.Flows[i].Steps = steps

@@ -259,7 +259,8 @@ func compareOnUserCluster(t *testing.T, variables map[string]string, deployment 
 		expectRun(t, refused, exitBadPlan, []string{"--trace-share: the spans", "do not come back to this host"})
 	}
 	command := onUserCluster(t, variables, nil, compare+deployment)
-	command.Args, command.Dir = append(command.Args, "less=shop.yaml cart.cpu=0.5"), dir
+	command.Args = append(command.Args, "less=shop.yaml cart.cpu=0.5")
+	command.Dir = dir
 	if deployment == lab.Kubernetes {
 		own, err := os.Executable() // the test program is the traced server, too
 		if err != nil {

@@ -124,7 +124,8 @@ func TestGroupingsAreThoseOfTheManifests(t *testing.T) {
 // TestEnergyIsUntestable: the claims about energy have a reason, and each has a claim about CPU time for the
 // same comparison.
 func TestEnergyIsUntestable(t *testing.T) {
-	energy, cpu := map[string]bool{}, map[string]bool{}
+	energy := map[string]bool{}
+	cpu := map[string]bool{}
 	for _, c := range resolveStudy(t, "zhao2025", study.Options{}).Claims {
 		pair := []string{c.Variant, c.Against}
 		slices.Sort(pair)

@@ -231,7 +231,9 @@ func checkSpans(trial lab.Trial) error {
 		len(spans.Operations) != 1 {
 		return fmt.Errorf("%d operations have the traces %+v", played, spans)
 	}
-	batch, path, services := spans.Operations[0].Batches[0], 0., map[string]float64{}
+	batch := spans.Operations[0].Batches[0]
+	path := 0.
+	services := map[string]float64{}
 	for _, part := range batch.Parts {
 		path += part.Path
 		services[part.Service] += part.Calls

@@ -82,7 +82,8 @@ func TestOneVerdictForAllCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check, other := checkAudits(folder, s, found, exitFailed), verdict(folder, s, found, false)
+		check := checkAudits(folder, s, found, exitFailed)
+		other := verdict(folder, s, found, false)
 		if exitCode(check) != c.check || exitCode(other) != c.other {
 			t.Errorf("%s: %v (%d) and %v (%d), want %d and %d", name, check, exitCode(check), other,
 				exitCode(other), c.check, c.other)

@@ -87,7 +87,8 @@ func layout(count int) lab.Layout {
 	}}}
 	for n := 1; n < count; n++ {
 		name := fmt.Sprintf("unit-%02d", n)
-		l.Units[0].Args, l.Units[0].Peers = append(l.Units[0].Args, name), append(l.Units[0].Peers, name)
+		l.Units[0].Args = append(l.Units[0].Args, name)
+		l.Units[0].Peers = append(l.Units[0].Peers, name)
 		l.Units = append(l.Units, lab.UnitSpec{
 			Name: name, Role: "unit",
 			Runnable:   lab.Runnable{Args: []string{"serve"}},
@@ -123,7 +124,8 @@ func start(ctx context.Context, c candidate, dir string) (t took, err error) {
 		t.cost = d.PlatformCost()
 		return nil
 	})
-	t.ready, t.gone = ready.Sub(begun), time.Since(ready)
+	t.ready = ready.Sub(begun)
+	t.gone = time.Since(ready)
 	return t, err
 }
 

@@ -310,9 +310,11 @@ func First(root, path string) int {
 // path of the group below every controller.
 func CPU(root, path string) (time.Duration, error) {
 	isUnified := unified(root)
-	file, unit := filepath.Join(root, "cpuacct", path, "cpuacct.usage"), time.Nanosecond
+	file := filepath.Join(root, "cpuacct", path, "cpuacct.usage")
+	unit := time.Nanosecond
 	if isUnified {
-		file, unit = filepath.Join(root, path, "cpu.stat"), time.Microsecond
+		file = filepath.Join(root, path, "cpu.stat")
+		unit = time.Microsecond
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -100,7 +100,8 @@ func TestFilesThatAKernelLacks(t *testing.T) {
 // TestTheGroupOfAHostIsRemoved checks that RemoveHost spares the group of a host whose name has the same
 // prefix.
 func TestTheGroupOfAHostIsRemoved(t *testing.T) {
-	root, left := t.TempDir(), []string{}
+	root := t.TempDir()
+	left := []string{}
 	for _, host := range []string{"node-1", "node-10"} {
 		testset.Must(t, os.Mkdir(filepath.Join(root, nameOf("0a1b2c-12-345", "host", host)), 0o700))
 	}

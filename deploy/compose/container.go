@@ -84,7 +84,8 @@ func (c *container) Kill(ctx context.Context) (proof string, err error) {
 // network of Docker's may change.
 func (d *deployment) next(_ context.Context, ended *container, _ bool) (*container, error) {
 	next := *ended
-	next.Unit, next.followed = fleet.NewUnit(ended.Spec), make(chan struct{})
+	next.Unit = fleet.NewUnit(ended.Spec)
+	next.followed = make(chan struct{})
 	return &next, nil
 }
 

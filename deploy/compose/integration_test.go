@@ -43,7 +43,8 @@ func newFixture(t *testing.T) fixture {
 	if err := Missing(); err != nil {
 		t.Skip(err)
 	}
-	program, label := deploytest.Program(t), deploytest.Label(t)
+	program := deploytest.Program(t)
+	label := deploytest.Label(t)
 	f := fixture{New(process.New(program, deploytest.Part("janitor"), deploytest.Part("keeper"), label), label),
 		label, "cleave-compose-test:1"}
 	dockertest.Image(t, f.image, program)

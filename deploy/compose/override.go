@@ -93,7 +93,8 @@ func subnet(n uint32) string { return fmt.Sprintf("198.19.%d.0/24", n%256) }
 // the last file and does not merge.
 func labelled(entry any, label string) map[string]any {
 	keys, _ := entry.(map[string]any)
-	whole, labels := maps.Clone(keys), map[string]any{}
+	whole := maps.Clone(keys)
+	labels := map[string]any{}
 	if whole == nil {
 		whole = map[string]any{}
 	}

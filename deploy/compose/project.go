@@ -92,7 +92,9 @@ func run(ctx context.Context, patience time.Duration, environment []string, word
 	defer cancel()
 	command := exec.CommandContext(ctx, words[0], words[1:]...)
 	output := &fleet.Tail{}
-	command.Env, command.Stderr, command.WaitDelay = environment, output, time.Second
+	command.Env = environment
+	command.Stderr = output
+	command.WaitDelay = time.Second
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to kill compose, too, a plugin and so a child
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	err := command.Run()

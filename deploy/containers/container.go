@@ -71,7 +71,9 @@ func (t Trial) Describe(spec lab.UnitSpec, control string) (c Container, err err
 
 // confine drops all capabilities of a container except these, and denies it new privileges.
 func (c *Container) confine(capabilities ...string) {
-	c.CapDrop, c.CapAdd, c.SecurityOpt = []string{"ALL"}, capabilities, []string{"no-new-privileges"}
+	c.CapDrop = []string{"ALL"}
+	c.CapAdd = capabilities
+	c.SecurityOpt = []string{"no-new-privileges"}
 }
 
 // user returns a user in the form that container engines read, such as "1000:1000".

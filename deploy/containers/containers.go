@@ -25,7 +25,10 @@ import (
 // units are processes of this host.
 func Split(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layout) {
 	rest = layout
-	rest.Units, rest.Prepare, rest.Links = nil, nil, nil // preparations and links belong to the containers
+	rest.Units = nil
+	// Preparations and links belong to the containers.
+	rest.Prepare = nil
+	rest.Links = nil
 	for _, spec := range layout.Units {
 		switch {
 		case spec.Server != nil:
@@ -45,7 +48,8 @@ func Parts(layout lab.Layout, isRemote bool) fleet.Parts {
 	servers, contained, rest := Split(layout)
 	p := fleet.Parts{Units: append(servers, contained...), Prepare: layout.Prepare, Rest: rest}
 	if isRemote {
-		p.Last, p.Rest.Units = rest.Units, nil
+		p.Last = rest.Units
+		p.Rest.Units = nil
 	}
 	return p
 }
@@ -189,7 +193,8 @@ func (t Trial) visibleEnvironment(
 	if spec.Foreign {
 		return all, "", nil
 	}
-	volume, file := fleet.Volume(t.Dir, spec), spec.Name+".environment"
+	volume := fleet.Volume(t.Dir, spec)
+	file := spec.Name + ".environment"
 	environment = map[string]string{lab.EnvironmentVariable: filepath.Join(volume, file)}
 	for _, name := range []string{"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT"} {
 		if value, set := all[name]; set {
@@ -198,7 +203,8 @@ func (t Trial) visibleEnvironment(
 	}
 	if control != "" {
 		token = rand.Text()
-		all[lab.ControlVariable], all[lab.TokenVariable] = control, token
+		all[lab.ControlVariable] = control
+		all[lab.TokenVariable] = token
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -210,7 +216,8 @@ func (t Trial) visibleEnvironment(
 // Command returns the command line of a unit's container: for a unit of an image only the arguments, which
 // the image's own command gets. A foreign unit with neither image nor program runs our unit program.
 func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
-	volume, command := fleet.Volume(t.Dir, spec), []string{programInImage}
+	volume := fleet.Volume(t.Dir, spec)
+	command := []string{programInImage}
 	if !spec.Foreign {
 		for _, argument := range spec.Args {
 			command = append(command, strings.ReplaceAll(argument, "{dir}", volume))

@@ -47,7 +47,8 @@ func Nodes(layout lab.Layout, names []string) []lab.Node {
 // free one. If the layout changes links, it maps "", for units without a node, to a node whose link is not
 // changed. It fails if there are too few nodes.
 func Places(names []string, specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
-	places, free := map[string]string{}, slices.Clone(names)
+	places := map[string]string{}
+	free := slices.Clone(names)
 	take := func(name, node string) {
 		places[name] = node
 		free = slices.DeleteFunc(free, func(other string) bool { return other == node })

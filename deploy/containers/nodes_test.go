@@ -22,7 +22,8 @@ func TestNodes(t *testing.T) {
 // TestPlaces checks that a node of the layout becomes the cluster's node of that name, or else a free one. If
 // the links of some nodes are changed, units without a node get a node whose link is not changed.
 func TestPlaces(t *testing.T) {
-	names, changed := []string{"a", "b"}, lab.Network{Rate: 1e6}
+	names := []string{"a", "b"}
+	changed := lab.Network{Rate: 1e6}
 	on := func(nodes ...string) (specs []lab.UnitSpec) {
 		for _, node := range nodes {
 			specs = append(specs, lab.UnitSpec{Name: "on-" + node, Placement: lab.Placement{Node: node}})

@@ -336,7 +336,8 @@ func preparationThatFails(t *testing.T, s *suite) {
 // neverReady checks that Await ends with its context while the lead sends no event.
 func neverReady(t *testing.T, s *suite) {
 	l := Layout("front")
-	l.Units[0].Args, l.Units[0].Listens = []string{"serve"}, true // this part sends no event
+	l.Units[0].Args = []string{"serve"} // this part sends no event
+	l.Units[0].Listens = true
 	d := s.deploy(t, l)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))

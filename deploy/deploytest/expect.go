@@ -45,7 +45,8 @@ func Silent(t *testing.T) string {
 func GivesUp(t *testing.T, d lab.Deployer) {
 	t.Helper()
 	l := Layout("front", "stock")
-	l.Units[1].Image, l.Units[1].Foreign = "nginx:1", true // so that Docker is asked for the image
+	l.Units[1].Image = "nginx:1"
+	l.Units[1].Foreign = true // so that Docker is asked for the image
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	begun := time.Now()

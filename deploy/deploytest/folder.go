@@ -65,7 +65,8 @@ func secretsOfTheHost(t *testing.T, s *suite) {
 	if s.Name() == lab.Process || s.Name() == lab.SSH {
 		t.Skip("its units are processes of their hosts")
 	}
-	l, folder := Layout("stock"), t.TempDir()
+	l := Layout("stock")
+	folder := t.TempDir()
 	l.Units = append(l.Units, lab.UnitSpec{
 		Name: "spy", Role: "spy",
 		Runnable: lab.Runnable{
@@ -136,8 +137,8 @@ func looksUpOnce(t *testing.T, s *suite) {
 		Networking: lab.Networking{Listens: true, Peers: names},
 		Storage:    lab.Storage{Reads: []string{filepath.Dir(s.program)}},
 	}
-	l.Units[0].Args, l.Units[0].Peers = append(l.Units[0].Args, proxy.Name),
-		append(slices.Clone(names), proxy.Name)
+	l.Units[0].Args = append(l.Units[0].Args, proxy.Name)
+	l.Units[0].Peers = append(slices.Clone(names), proxy.Name)
 	l.Units = slices.Insert(l.Units, 0, proxy)
 	d := s.play(t, l)
 	answers(t, d, proxy.Name, "knows all")

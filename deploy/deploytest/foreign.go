@@ -26,7 +26,9 @@ const Boxed = "boxed"
 // layout returns a layout of a burner and the container.
 func (f Foreign) layout(part string) lab.Layout {
 	boxed := f.Unit(part)
-	boxed.Name, boxed.Role, boxed.Foreign = Boxed, "server", true
+	boxed.Name = Boxed
+	boxed.Role = "server"
+	boxed.Foreign = true
 	return burner(boxed)
 }
 

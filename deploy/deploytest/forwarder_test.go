@@ -17,7 +17,10 @@ func TestACutForwarderForwardsNothing(t *testing.T) {
 	forwarder.Cut()
 	here, caller := net.Pipe()
 	there, server := net.Pipe()
-	defer func() { _, _ = caller.Close(), server.Close() }()
+	defer func() {
+		_ = caller.Close()
+		_ = server.Close()
+	}()
 	forwarder.forward(here, there)
 	testset.Must(t, caller.SetReadDeadline(time.Now().Add(time.Minute)))
 	if _, err := caller.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {

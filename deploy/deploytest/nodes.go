@@ -31,7 +31,8 @@ func drained(t *testing.T, s *suite) {
 		return
 	}
 	on := d.NodeOf
-	before, moved := map[string]lab.Endpoint{}, ""
+	before := map[string]lab.Endpoint{}
+	moved := ""
 	for _, name := range []string{"front", "stock", "views", "store"} {
 		before[name], _ = d.Endpoint(name) // without an endpoint there is no answer below
 		if slices.Contains(nodes, on(name)) && on("lead") != on(name) {
@@ -177,7 +178,8 @@ func linked(t *testing.T, s *suite) {
 	for i, node := range []string{"far", "near", "far", ""} {
 		l.Units[1+i].Node = node
 		if i > 0 {
-			l.Units[1+i].Args, l.Units[1+i].Peers = []string{"timer", "front"}, []string{"front"}
+			l.Units[1+i].Args = []string{"timer", "front"}
+			l.Units[1+i].Peers = []string{"front"}
 		}
 	}
 	l.Links = map[string]lab.Network{"far": {Rate: 2e6, Delay: slowBy.Seconds()}}

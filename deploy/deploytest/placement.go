@@ -19,7 +19,8 @@ func bound(t *testing.T, s *suite) {
 	}
 	l := Layout("front", "stock")
 	for i := range 2 {
-		l.Units[1+i].Args, l.Units[1+i].Cores = []string{"processors"}, []int{i}
+		l.Units[1+i].Args = []string{"processors"}
+		l.Units[1+i].Cores = []int{i}
 	}
 	d := s.play(t, l)
 	harm(t, d, "stock", lab.FaultKill)

@@ -29,16 +29,23 @@ func Services(image, keeps string) lab.Layout {
 	db := unit("db", lab.ContainerSpec{Names: []string{"data-base"}, Command: []string{"boxed", keeps, ":80"},
 		Mounts: data, Health: &lab.HealthCheck{Test: []string{"CMD", program, "move", "", "/data/healthy"},
 			Interval: 1}})
-	db.Role, db.Listens, db.Port, db.Readiness.Healthy = "server", true, 80, true
+	db.Role = "server"
+	db.Listens = true
+	db.Port = 80
+	db.Readiness.Healthy = true
 	fill := unit("fill", lab.ContainerSpec{Command: []string{"move", "/data/healthy", "/data/filled"},
 		Mounts: data})
-	fill.Finishes, fill.Restarts = true, true
+	fill.Finishes = true
+	fill.Restarts = true
 	given := lab.ContainerMount{Kind: lab.MountFiles, Target: "/given", Files: map[string]string{"word": "asks"}}
 	web := unit("web", lab.ContainerSpec{Entrypoint: []string{program, "asks"},
 		Command: []string{":81", "/given/word", "data-base:80"}, Env: []string{"WORD=$(A){{b}}"},
 		Mounts: []lab.ContainerMount{given, {Kind: lab.MountMemory, Target: "/memory", Options: "size=1m"}},
 		Health: &lab.HealthCheck{Port: 81}}, "fill", "db")
-	web.Listens, web.Port, web.Scalable, web.Readiness.Healthy = true, 81, true, true
+	web.Listens = true
+	web.Port = 81
+	web.Scalable = true
+	web.Readiness.Healthy = true
 	return burner(web, fill, db)
 }
 
@@ -109,7 +116,8 @@ func Demanding(image string) lab.Layout {
 // and that Preflight refuses what such nodes cannot give. metered then checks their usage.
 func ServicesOnUserNodes(t *testing.T, deployer lab.Deployer, image string, left func() []string,
 	metered func(lab.Deployment)) {
-	layout, folder := Services(image, "/data"), t.TempDir()
+	layout := Services(image, "/data")
+	folder := t.TempDir()
 	Says(t, deployer.Preflight(t.Context(), layout), "shares the volume data with")
 	for i := range layout.Units {
 		switch u := &layout.Units[i]; u.Name {

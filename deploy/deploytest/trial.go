@@ -118,7 +118,8 @@ func end(t *testing.T, d lab.Deployment) map[string]string {
 	all := map[string]string{}
 	var order []string
 	for _, r := range reports {
-		all[r.Unit], order = string(r.Data), append(order, r.Unit)
+		all[r.Unit] = string(r.Data)
+		order = append(order, r.Unit)
 	}
 	var units []string
 	for _, u := range d.Units() {

@@ -62,11 +62,13 @@ func checkUsage(t *testing.T, metered lab.Metered) {
 // Preflight refuses limits that are larger than the host.
 func limits(t *testing.T, s *suite) {
 	l := Layout("front", "views")
-	l.Units[1].Limits.CPU, l.Units[2].Limits.Memory = 1e4, 1<<50
+	l.Units[1].Limits.CPU = 1e4
+	l.Units[2].Limits.Memory = 1 << 50
 	Says(t, s.Preflight(t.Context(), l), "front cannot be limited to 10000 processors",
 		"views cannot be limited to 1125899906842624 bytes")
 	l = Layout("front")
-	l.Units[0].Args[0], l.Units[0].Limits = "burner", lab.Limits{CPU: 0.2, Memory: 128 << 20}
+	l.Units[0].Args[0] = "burner"
+	l.Units[0].Limits = lab.Limits{CPU: 0.2, Memory: 128 << 20}
 	d := s.deploy(t, l)
 	Await(t, d, lab.EventReady)
 	// The kernel may grant the quota of one period at once.

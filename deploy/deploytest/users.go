@@ -36,8 +36,10 @@ func CleansTheDead(t *testing.T, c Labelled) {
 	t.Helper()
 	own, err := launch.Own()
 	testset.Must(t, err)
-	dead, elsewhere := own, launch.ID{Scope: "000000", PID: 7, Start: "1"}
-	dead.PID, dead.Start = 1<<22-1, "1" // the kernel's largest number, and a time before any process of ours
+	dead := own
+	elsewhere := launch.ID{Scope: "000000", PID: 7, Start: "1"}
+	dead.PID = 1<<22 - 1 // the kernel's largest number
+	dead.Start = "1"     // a time before any process of ours
 	labels := map[string]string{c.Prefix + own.String(): own.String(), c.Prefix + dead.String(): dead.String(),
 		c.Prefix + elsewhere.String(): elsewhere.String(), "theirs": dead.String()}
 	for name, label := range labels {

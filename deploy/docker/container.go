@@ -185,7 +185,8 @@ func (c *container) description() (made engine.Container, token string, err erro
 	d.place(&made, spec)
 	d.publish(&made, spec)
 	host.NanoCpus = int64(math.Round(spec.Limits.CPU * 1e9))
-	host.Memory, host.MemorySwap = spec.Limits.Memory, spec.Limits.Memory // so that nothing is swapped out
+	host.Memory = spec.Limits.Memory
+	host.MemorySwap = spec.Limits.Memory // so that nothing is swapped out
 	return made, wanted.Token, nil
 }
 

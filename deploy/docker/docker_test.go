@@ -27,7 +27,11 @@ func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor)
 // playConductor deploys a layout. Its arguments are the network, the program, the folder, the label and the
 // layout as JSON.
 func playConductor(args []string) error {
-	network, program, dir, label, text := args[0], args[1], args[2], args[3], args[4]
+	network := args[0]
+	program := args[1]
+	dir := args[2]
+	label := args[3]
+	text := args[4]
 	var layout lab.Layout
 	if err := json.Unmarshal([]byte(text), &layout); err != nil {
 		return err
@@ -261,7 +265,8 @@ func TestUnitsOnNodes(t *testing.T) {
 	layout.Units[0].Node = "near"
 	deploytest.Says(t, d.Preflight(t.Context(), layout), "lead is on a node, and cannot reach unit front")
 	layout.Units = append(layout.Units, deploytest.Layout("stock").Units[1])
-	layout.Units[1].Node, layout.Units[2].Node = "far", "far"
+	layout.Units[1].Node = "far"
+	layout.Units[2].Node = "far"
 	deploytest.Says(t, New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(t.Context(), layout),
 		"deploy with docker-host")
 	testset.Must(t, d.Preflight(t.Context(), layout))

@@ -80,7 +80,9 @@ func TestForeignSuite(t *testing.T) {
 		t.Run(string(network), func(t *testing.T) {
 			boxed := deploytest.Foreign{Unit: func(part string) lab.UnitSpec {
 				spec := listens
-				spec.Image, spec.Listens, spec.Args = image, true, append([]string{part}, listens.Args...)
+				spec.Image = image
+				spec.Listens = true
+				spec.Args = append([]string{part}, listens.Args...)
 				return spec
 			}}
 			deploytest.ForeignSuite(t, newDeployer(t, network, program), boxed,

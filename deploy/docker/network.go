@@ -64,7 +64,8 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	if d.ports, err = launch.ReservePorts(d.deployer.portsHere(specs)); err != nil {
 		return err
 	}
-	taken, next := 0, map[string]int{}
+	taken := 0
+	next := map[string]int{}
 	port := func() int { taken++; return d.ports.Numbers[taken-1] }
 	address := func(spec lab.UnitSpec) string {
 		node := d.deployer.nodeOf(spec)
@@ -149,7 +150,8 @@ type node struct {
 
 // makeNodes makes the trial's network with the nodes of these names, if there are any.
 func (d *deployment) makeNodes(ctx context.Context, names []string) error {
-	d.nodes, d.host = map[string]*node{}, launch.LoopbackHost
+	d.nodes = map[string]*node{}
+	d.host = launch.LoopbackHost
 	if len(names) == 0 {
 		return nil
 	}
@@ -232,7 +234,8 @@ func (d *deployment) publish(made *engine.Container, spec lab.UnitSpec) {
 	if !isPublished(spec) {
 		return
 	}
-	made.ExposedPorts, made.HostConfig.PortBindings = map[string]struct{}{}, map[string][]engine.PortBinding{}
+	made.ExposedPorts = map[string]struct{}{}
+	made.HostConfig.PortBindings = map[string][]engine.PortBinding{}
 	for _, name := range spec.Endpoints() {
 		_, inside, _ := net.SplitHostPort(d.Endpoints[name].Bind) // connect has made both
 		host, port, _ := net.SplitHostPort(d.Endpoints[name].Dial)

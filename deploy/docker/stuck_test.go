@@ -76,7 +76,8 @@ func TestAStartThatFailsHasEnded(t *testing.T) {
 	client, err := engine.Open(t.Context())
 	testset.Must(t, err)
 	spec := lab.UnitSpec{Name: "front", Runnable: lab.Runnable{Foreign: true, Image: "web"}}
-	layout, dir := lab.Layout{Units: []lab.UnitSpec{spec}}, t.TempDir()
+	layout := lab.Layout{Units: []lab.UnitSpec{spec}}
+	dir := t.TempDir()
 	d := &deployment{deployer: New(Host, process.New("", nil, nil, ""), "", ""), engine: client, dir: dir}
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(layout, ""), dir, d.platform(layout))
 	c := d.newContainer(spec)

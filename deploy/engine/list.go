@@ -37,7 +37,8 @@ func (c *Client) Containers(ctx context.Context, label string) ([]Object, error)
 func (c *Client) list(ctx context.Context, label string, kinds ...string) (all []Object, err error) {
 	for _, kind := range kinds {
 		found, failed := c.listKind(ctx, label, kind)
-		all, err = append(all, found...), errors.Join(err, failed)
+		all = append(all, found...)
+		err = errors.Join(err, failed)
 	}
 	return all, named("list what carries the label", label, err)
 }

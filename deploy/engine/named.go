@@ -24,7 +24,9 @@ const maxFile = 16 << 20
 // docker program, if it answers. It uses TLS as that program does: a context may hold keys, and
 // for addresses DOCKER_TLS_VERIFY and DOCKER_CERT_PATH name their folder.
 func OpenNamed(ctx context.Context, name string) (*Client, error) {
-	address, keys, unverified := name, "", false
+	address := name
+	keys := ""
+	unverified := false
 	var err error
 	if !strings.Contains(name, "://") {
 		address, keys, unverified, err = contextOf(name)
@@ -47,7 +49,8 @@ func OpenNamed(ctx context.Context, name string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Docker daemon at %s: %w", address, err)
 	}
-	secured.ServerName, secured.InsecureSkipVerify = host, unverified
+	secured.ServerName = host
+	secured.InsecureSkipVerify = unverified
 	return open(ctx, address, secured)
 }
 
@@ -100,7 +103,8 @@ func contextOf(name string) (address, keys string, unverified bool, err error) {
 	if err != nil {
 		return "", "", false, err
 	}
-	contexts, id := filepath.Join(folder, "contexts"), fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
+	contexts := filepath.Join(folder, "contexts")
+	id := fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
 	text, err := inputfile.Read(filepath.Join(contexts, "meta", id, "meta.json"), maxFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", "", false, fmt.Errorf("there is no context %q of docker in %s, and it is no address such as "+

@@ -119,7 +119,9 @@ func (m *LogMark) copy(into io.Writer, from io.Reader) error {
 		case at < read.at:
 			continue
 		case at > read.at:
-			read.at, read.pieces, *seen = at, 0, 0
+			read.at = at
+			read.pieces = 0
+			*seen = 0
 		}
 		if *seen++; *seen <= read.pieces {
 			continue

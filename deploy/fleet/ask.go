@@ -43,7 +43,8 @@ func (u *Unit) ask(
 	}
 	select {
 	case got := <-answers:
-		arrived, err = got.at, json.Unmarshal(got.data, answer)
+		arrived = got.at
+		err = json.Unmarshal(got.data, answer)
 	case <-u.Ended:
 		err = errors.New("it has ended")
 	case <-ctx.Done():

@@ -56,7 +56,8 @@ func (f *Fleet[L]) Launch(ctx context.Context, p Parts, open func() error, proce
 // Begin starts the units of a layout: servers first, until each can be used; then the commands that prepare,
 // and the other units stage by stage.
 func (f *Fleet[L]) Begin(ctx context.Context, units, prepare []lab.UnitSpec) error {
-	p, units := f.platform, withEnvironment(units, f.spansTo)
+	p := f.platform
+	units = withEnvironment(units, f.spansTo)
 	if err := f.startServers(ctx, units); err != nil {
 		return err
 	}
@@ -102,7 +103,8 @@ func (f *Fleet[L]) prepare(ctx context.Context, spec lab.UnitSpec, visit Visit) 
 	spec.Foreign = spec.Foreign || f.platform.Keepers // a keeper reports its end, whatever it runs
 	life := f.platform.New(spec)
 	u := life.unit()
-	u.Prepares, u.Visited = true, visit != nil
+	u.Prepares = true
+	u.Visited = visit != nil
 	f.Add(life)
 	if err := life.Start(ctx); err != nil {
 		return err
@@ -139,7 +141,8 @@ func (f *Fleet[L]) startServer(ctx context.Context, spec lab.UnitSpec) error {
 	}
 	for _, setup := range steps {
 		preparing := spec
-		preparing.Program, preparing.Args = setup.Program, setup.Args
+		preparing.Program = setup.Program
+		preparing.Args = setup.Args
 		if err := f.prepare(ctx, preparing, setup.Visit); err != nil {
 			return err
 		}

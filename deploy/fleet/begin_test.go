@@ -69,7 +69,9 @@ func newRecorded(t *testing.T, layout lab.Layout, platform Platform[*life]) *rec
 	noteStage := func(call string) func(context.Context, []lab.UnitSpec) error {
 		return func(_ context.Context, stage []lab.UnitSpec) error { return b.note(call + " " + stage[0].Name) }
 	}
-	platform.AtOnce, platform.Started, platform.BetweenStages = 1, noteStage("started"), noteStage("after")
+	platform.AtOnce = 1
+	platform.Started = noteStage("started")
+	platform.BetweenStages = noteStage("after")
 	platform.Clear = func() error { return b.note("clear") }
 	b.Fleet = New(t.Context(), NewSupervisor(layout, t.TempDir()), t.TempDir(), platform)
 	t.Cleanup(b.Unwatch)
@@ -130,8 +132,9 @@ func TestLives(t *testing.T) {
 	seed := &life{NewUnit(lab.UnitSpec{Name: "seed"}), l}
 	seed.Prepares = true
 	_, _ = seed.Log.Write([]byte("seeded"))
-	stock, former, front := &life{NewUnit(lab.UnitSpec{Name: "stock"}), l},
-		&life{NewUnit(lab.UnitSpec{Name: "front"}), l}, &life{NewUnit(lab.UnitSpec{Name: "front"}), l}
+	stock := &life{NewUnit(lab.UnitSpec{Name: "stock"}), l}
+	former := &life{NewUnit(lab.UnitSpec{Name: "front"}), l}
+	front := &life{NewUnit(lab.UnitSpec{Name: "front"}), l}
 	for _, one := range []*life{seed, stock, former, front} {
 		l.Add(one)
 	}
@@ -167,7 +170,9 @@ func TestAwaitPrepared(t *testing.T) {
 		{name: "its keeper has failed", unkept: errors.New("processes may be left"), want: "processes may be left"},
 	} {
 		u := NewUnit(lab.UnitSpec{Name: "seed", Runnable: lab.Runnable{Program: "fill", Foreign: true}})
-		u.Prepares, u.failure, u.Unkept = true, c.failure, c.unkept
+		u.Prepares = true
+		u.failure = c.failure
+		u.Unkept = c.unkept
 		_, _ = u.Log.Write([]byte("no such table"))
 		s.JudgeEnd(u, c.how)
 		close(u.Ended)

@@ -12,7 +12,8 @@ import (
 func TestAwaitSeesEveryChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Changes
-		state, waiting := 0, make(chan error)
+		state := 0
+		waiting := make(chan error)
 		for range 2 {
 			go func() { waiting <- c.Await(t.Context(), func() (bool, error) { return state == 2, nil }) }()
 		}
@@ -30,7 +31,8 @@ func TestAwaitSeesEveryChange(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		wrong, over := errors.New("wrong"), errors.New("over")
+		wrong := errors.New("wrong")
+		over := errors.New("over")
 		if err := c.Await(t.Context(), func() (bool, error) { return false, wrong }); !errors.Is(err, wrong) {
 			t.Errorf("it ends with %v, want %v", err, wrong)
 		}

@@ -33,7 +33,8 @@ func TestAUnitOnThisHostHasTheClockOfTheConductor(t *testing.T) {
 
 // answerClock plays a unit whose clock is ahead, and that delays every other answer.
 func answerClock(orders io.Reader, say io.Writer, run string, ahead, slow time.Duration) {
-	commands, events := json.NewDecoder(orders), json.NewEncoder(say)
+	commands := json.NewDecoder(orders)
+	events := json.NewEncoder(say)
 	for n := 0; ; n++ {
 		var command lab.Command
 		if commands.Decode(&command) != nil || command.Command != lab.CommandClock {

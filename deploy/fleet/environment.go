@@ -141,7 +141,8 @@ func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.
 		}
 		pairs = append(pairs, lab.AddressOf(peer), endpoints[peer].Dial)
 	}
-	peers, own := strings.NewReplacer(pairs...), strings.NewReplacer("{dir}", Volume(dir, spec))
+	peers := strings.NewReplacer(pairs...)
+	own := strings.NewReplacer("{dir}", Volume(dir, spec))
 	if spec.Foreign {
 		own = Placeholders(spec, dir, endpoints)
 	}

@@ -106,7 +106,8 @@ func (f *Fleet[L]) harm(ctx context.Context, life L, asked lab.Fault) (proof str
 
 // checkHarm returns why a unit cannot have a fault, whatever other faults it has.
 func (f *Fleet[L]) checkHarm(life L, kind lab.FaultKind) error {
-	u, p := life.unit(), f.platform
+	u := life.unit()
+	p := f.platform
 	switch {
 	case u.Spec.Name == f.lead:
 		return errors.New("it leads the trial and cannot have a fault in it")
@@ -213,7 +214,8 @@ func (f *Fleet[L]) cut(ctx context.Context, life L) (proof string, err error) {
 // update replaces a life by a new one. The old one ends before, by Platform.Vacate or by the start of the new
 // one, because the two cannot share the volume.
 func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) {
-	p, name := f.platform, old.unit().Spec.Name
+	p := f.platform
+	name := old.unit().Spec.Name
 	err = f.onPurpose([]L{old}, func() error {
 		if p.Vacate != nil {
 			if err := p.Vacate(ctx, old); err != nil {

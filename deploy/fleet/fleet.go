@@ -131,7 +131,8 @@ func (f *Fleet[L]) Everything() []L { return append(f.Prepared(), f.All()...) }
 // Units implements lab.Deployment.
 func (f *Fleet[L]) Units() (units []lab.Unit) {
 	for _, life := range f.All() {
-		u, span := life.unit(), f.platform.Span
+		u := life.unit()
+		span := f.platform.Span
 		if u.HasFinished() {
 			continue
 		}

@@ -24,7 +24,9 @@ type Made struct {
 func (m *Made) Platform(since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.platform, m.making, m.images = time.Since(since), 0, nil
+	m.platform = time.Since(since)
+	m.making = 0
+	m.images = nil
 }
 
 // Image records that the image of a unit program was made and brought to the nodes between since and now. It
@@ -47,8 +49,9 @@ func (m *Made) Cost(starts lab.PlatformCost) lab.PlatformCost {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	starts.MadeSeconds, starts.ImagesSeconds, starts.Images = m.platform.Seconds(), m.making.Seconds(),
-		slices.Clone(m.images)
+	starts.MadeSeconds = m.platform.Seconds()
+	starts.ImagesSeconds = m.making.Seconds()
+	starts.Images = slices.Clone(m.images)
 	return starts
 }
 

@@ -31,7 +31,8 @@ func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 		u := NewUnit(spec)
 		from, to := io.Pipe()
 		t.Cleanup(func() { _ = to.Close() })
-		units[spec.Name], events[spec.Name] = u, to
+		units[spec.Name] = u
+		events[spec.Name] = to
 		s.Add(u)
 		go s.HandleEvents(u, from)
 	}

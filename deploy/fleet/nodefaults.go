@@ -44,7 +44,8 @@ func (f *Fleet[L]) on(node string) []L {
 
 // harmNode takes down the link of a node, kills the node, or drains it.
 func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string, err error) {
-	n, there := f.platform.Nodes, f.on(asked.Target)
+	n := f.platform.Nodes
+	there := f.on(asked.Target)
 	switch {
 	case !slices.Contains(n.Faults, asked.Kind):
 		return "", fmt.Errorf("only these can be done to a node: %v", n.Faults)
@@ -255,7 +256,8 @@ const watchInterval = 100 * time.Millisecond
 // the node as lost, the node is found, or ctx ends.
 func (l *losses) watch(ctx context.Context, node string, isLost func(context.Context) (bool, error)) {
 	ctx, end := context.WithCancel(ctx)
-	lost, since := &loss{end: end}, time.Now()
+	lost := &loss{end: end}
+	since := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byNode == nil {

@@ -228,7 +228,8 @@ func commandVisit(spec lab.UnitSpec) Visit {
 			words[i] = fill.Replace(word)
 		}
 		command := exec.CommandContext(ctx, words[0], words[1:]...)
-		command.Dir, command.WaitDelay = spec.Dir, outputPatience
+		command.Dir = spec.Dir
+		command.WaitDelay = outputPatience
 		command.Env = os.Environ()
 		for _, variable := range spec.Env {
 			command.Env = append(command.Env, fill.Replace(variable))
@@ -238,7 +239,8 @@ func commandVisit(spec lab.UnitSpec) Visit {
 		runtime.LockOSThread() // Pdeathsig kills the command at the end of the thread that started it
 		defer runtime.UnlockOSThread()
 		output := &Tail{}
-		command.Stdout, command.Stderr = output, output
+		command.Stdout = output
+		command.Stderr = output
 		err := command.Run()
 		switch last := output.lastLine(); {
 		case err == nil:

@@ -120,7 +120,8 @@ func TestReadiness(t *testing.T) {
 // hundred looks.
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun, looks := time.Now(), 0
+		begun := time.Now()
+		looks := 0
 		for time.Since(begun) < time.Minute {
 			pause := Backoff(begun, 5*time.Millisecond, 200*time.Millisecond)
 			if since := time.Since(begun); pause > max(since/20, 5*time.Millisecond) {
@@ -142,7 +143,8 @@ func TestALogThatIsRead(t *testing.T) {
 			Name:      "front",
 			Lifecycle: lab.Lifecycle{Readiness: lab.Readiness{Log: "ready", Within: time.Minute}},
 		})
-		reads, begun := 0, time.Now()
+		reads := 0
+		begun := time.Now()
 		u.ReadLog = func(context.Context) {
 			if reads++; time.Since(begun) > 10*time.Second {
 				_, _ = u.Log.Write([]byte("ready\n")) // it never fails

@@ -137,14 +137,16 @@ func TestReadinessIsThatOfAFurtherLife(t *testing.T) {
 		layout := restarting()
 		layout.Units[0].Readiness.Healthy = true
 		b := newRecorded(t, layout, Platform[*life]{})
-		ends, up := make(chan struct{}), make(chan struct{})
+		ends := make(chan struct{})
+		up := make(chan struct{})
 		b.platform.New = func(spec lab.UnitSpec) *life {
 			l := &life{NewUnit(spec), b}
 			l.Healthy = func(context.Context) error { <-ends; return errors.New("it ended before") }
 			return l
 		}
 		b.platform.Next = func(_ context.Context, ended *life, _ bool) (*life, error) {
-			l, started := &life{NewUnit(ended.Spec), b}, false
+			l := &life{NewUnit(ended.Spec), b}
+			started := false
 			l.Healthy = func(context.Context) error {
 				if !started {
 					return errors.New("there is nothing to look at")
@@ -181,7 +183,8 @@ func TestAFurtherLifeMayEnd(t *testing.T) {
 		lives := 1
 		b.platform.Next = func(_ context.Context, ended *life, _ bool) (*life, error) {
 			lives++
-			l, last := &life{NewUnit(ended.Spec), b}, lives == 3
+			l := &life{NewUnit(ended.Spec), b}
+			last := lives == 3
 			l.Spec.Readiness.Healthy = true
 			l.Healthy = func(context.Context) error {
 				if last {

@@ -64,7 +64,8 @@ func (s *Supervisor) Add(u *Unit) {
 	place := slices.Index(s.order, u.Spec.Name)
 	if place < 0 {
 		place = len(s.order)
-		s.order, s.units = append(s.order, u.Spec.Name), append(s.units, nil)
+		s.order = append(s.order, u.Spec.Name)
+		s.units = append(s.units, nil)
 	}
 	s.units[place] = u
 }

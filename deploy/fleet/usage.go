@@ -118,7 +118,8 @@ func (m *selfMetering) Resume(unit lab.Unit) error {
 	return m.askBetweenMarks(unit.Name, func(_ int, answer *lab.UsageAnswer) {
 		before := m.former[unit.Name]
 		// Memory is no counter: the new life begins with what it has now.
-		before.began.MemoryBytes, before.away = answer.MemoryBytes, false
+		before.began.MemoryBytes = answer.MemoryBytes
+		before.away = false
 		m.former[unit.Name] = before
 	})
 }
@@ -186,7 +187,8 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 			metered.Host = answer.Host
 		}
 		result.Units = append(result.Units, metered)
-		result.Total, result.Roles[unit.Role] = Plus(result.Total, used), Plus(result.Roles[unit.Role], used)
+		result.Total = Plus(result.Total, used)
+		result.Roles[unit.Role] = Plus(result.Roles[unit.Role], used)
 		result.Sources[unit.Role] = source
 	}
 	return result, nil
@@ -228,7 +230,9 @@ func Unmetered(why string) lab.Usage {
 // of the present life, and peaks those of the larger one.
 func sumOfLives(former, present lab.Usage) lab.Usage {
 	both := Plus(former, present)
-	both.Units, both.Threads, both.MeanMemoryBytes = 1, present.Threads, present.MeanMemoryBytes
+	both.Units = 1
+	both.Threads = present.Threads
+	both.MeanMemoryBytes = present.MeanMemoryBytes
 	both.PeakMemoryBytes = max(former.PeakMemoryBytes, present.PeakMemoryBytes)
 	both.PeakResidentBytes = max(former.PeakResidentBytes, present.PeakResidentBytes)
 	return both

@@ -84,7 +84,8 @@ func TestFilesOfAVolumeOfItsOwnAreTaken(t *testing.T) {
 // among its files, brings files of the host into the results.
 func TestAUnitsLinksLeadNowhereWhenItsFilesAreTaken(t *testing.T) {
 	folder, file := hostFolder(t)
-	path, handed := t.TempDir(), filepath.Join(t.TempDir(), handedOverFolder)
+	path := t.TempDir()
+	handed := filepath.Join(t.TempDir(), handedOverFolder)
 	s := NewSupervisor(lab.Layout{}, handed)
 	spec := lab.UnitSpec{Name: "web", Storage: lab.Storage{Leaves: "profile"}}
 	if err := s.takeLeft(spec, path); err != nil {

@@ -183,9 +183,11 @@ func (v *Volume) mount(ctx context.Context, label string, lost func(error)) erro
 		args = append(args, "--volfile-server="+host.Address)
 	}
 	v.client = exec.Command("glusterfs", append(args, v.mountPath())...)
-	v.client.Env, v.client.Dir = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + label}, "/"
+	v.client.Env = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + label}
+	v.client.Dir = "/"
 	v.client.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	v.client.Stdout, v.client.Stderr = &v.log, &v.log
+	v.client.Stdout = &v.log
+	v.client.Stderr = &v.log
 	if err := v.launcher.Start(v.client); err != nil {
 		v.client = nil
 		return err

@@ -194,7 +194,8 @@ sleep infinity & while :; do wait; done`
 // hold starts the first process of a host, or of the switch, and returns its process ID.
 func (s *Set) hold(name string) (pid int, err error) {
 	command := exec.Command("sh", "-c", begin, name)
-	command.Env, command.Dir = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + s.label}, "/"
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + s.label}
+	command.Dir = "/"
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS,
 		Pdeathsig:  syscall.SIGKILL, Setsid: true,
@@ -317,7 +318,8 @@ func (h *Host) Command(ctx context.Context, program string, args ...string) *exe
 	command := exec.CommandContext(ctx, "nsenter", append([]string{
 		"--target=" + strconv.Itoa(h.First()), "--net", "--pid", "--mount", "--uts", "--", program,
 	}, args...)...)
-	command.Env, command.Dir = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + h.set.label}, "/"
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + h.set.label}
+	command.Dir = "/"
 	return command
 }
 

@@ -54,7 +54,8 @@ func links(t *testing.T) []string {
 // TestHostsReachEachOther checks names, connections, Link, and that Close ends all processes.
 func TestHostsReachEachOther(t *testing.T) {
 	s := newSet(t, "000000-2-2", "alpha", "beta")
-	alpha, beta := s.Hosts()[0], s.Hosts()[1]
+	alpha := s.Hosts()[0]
+	beta := s.Hosts()[1]
 	name, err := alpha.Command(t.Context(), "hostname").Output()
 	if err != nil || string(name) != "alpha\n" {
 		t.Errorf("it is called %q: %v", name, err)
@@ -136,7 +137,8 @@ func TestSetsHaveAddressesOfTheirOwn(t *testing.T) {
 // host, changes no mounts of this host, and that the removal of the folder ends the mount on the host.
 func TestAFileSystemIsShown(t *testing.T) {
 	s := newSet(t, "000000-7-7", "alpha")
-	alpha, folder := s.Hosts()[0], filepath.Join(t.TempDir(), "shown")
+	alpha := s.Hosts()[0]
+	folder := filepath.Join(t.TempDir(), "shown")
 	testset.Must(t, errors.Join(os.Mkdir(folder, 0o700),
 		unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m")))
 	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) }) // it may be gone

@@ -68,7 +68,8 @@ const LeastRate = 10_000
 // the headers of frames. A rate of 0 removes the limit.
 func (h *Host) Limit(ctx context.Context, rate float64) error {
 	h.rate = rate
-	change, words := "qdisc replace dev", fmt.Sprintf("root tbf rate %.0fbit burst %d latency %v", 8*rate,
+	change := "qdisc replace dev"
+	words := fmt.Sprintf("root tbf rate %.0fbit burst %d latency %v", 8*rate,
 		burst(rate), queueSpan)
 	if rate == 0 {
 		change, words = "qdisc delete dev", "root"

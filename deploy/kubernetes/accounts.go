@@ -71,7 +71,9 @@ func (d *deployment) account() {
 func (p *pod) count() {
 	d := p.deployment
 	d.mu.Lock()
-	name, node, container := p.name, p.node, p.container
+	name := p.name
+	node := p.node
+	container := p.container
 	d.mu.Unlock()
 	if node == nil {
 		return
@@ -132,9 +134,13 @@ func (d *deployment) Accounts(from, to time.Time) (usage []lab.PlatformUsage, no
 			continue
 		}
 		n := float64(sum.Samples)
-		sum.Unit, sum.Role, sum.Source = p.Spec.Name, p.Spec.Role, "metrics-server"
-		sum.WindowSeconds, sum.Millicores = sum.WindowSeconds/n, sum.Millicores/n
-		sum.GroupMillicores, sum.LagSeconds = sum.GroupMillicores/n, sum.LagSeconds/n
+		sum.Unit = p.Spec.Name
+		sum.Role = p.Spec.Role
+		sum.Source = "metrics-server"
+		sum.WindowSeconds = sum.WindowSeconds / n
+		sum.Millicores = sum.Millicores / n
+		sum.GroupMillicores = sum.GroupMillicores / n
+		sum.LagSeconds = sum.LagSeconds / n
 		usage = append(usage, sum)
 	}
 	if len(usage) > 0 {

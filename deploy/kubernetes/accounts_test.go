@@ -72,7 +72,9 @@ func TestFiguresAreComparedOverTheirWindow(t *testing.T) {
 	}
 	answer := func(end float64, cpu string) []api.PodMetrics {
 		var m api.PodMetrics
-		m.Metadata.Name, m.Timestamp, m.Window = "p", after(end), "10s"
+		m.Metadata.Name = "p"
+		m.Timestamp = after(end)
+		m.Window = "10s"
 		m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{cpu}})
 		return []api.PodMetrics{m}
 	}
@@ -112,7 +114,8 @@ func TestAFigureThatIsNone(t *testing.T) {
 		{"2 cores", "10s", `"2 cores"`}, {"25m", "0s", `"0s"`},
 	} {
 		var m api.PodMetrics
-		m.Metadata.Name, m.Window = "p", c.window
+		m.Metadata.Name = "p"
+		m.Window = c.window
 		m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{c.cpu}})
 		a := newAccounts()
 		a.byPod["p"] = &account{unit: "u"}

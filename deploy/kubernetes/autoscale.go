@@ -68,7 +68,8 @@ func (d *deployment) makeReplicaSet(ctx context.Context, s *scaled) error {
 	s.token = one.token
 	// Pods begin without labelUnit: the service selects a pod only when adopt has added that label.
 	labels := map[string]string{labelTrial: d.trial, labelGroup: first.Name}
-	template.Metadata.Labels, template.Spec.RestartPolicy = labels, "Always"
+	template.Metadata.Labels = labels
+	template.Spec.RestartPolicy = "Always"
 	// The autoscaler computes the utilization relative to the request, which is the limit here.
 	request := maps.Clone(template.Spec.Containers[0].Resources.Limits)
 	template.Spec.Containers[0].Resources.Requests = request
@@ -118,7 +119,8 @@ func (d *deployment) adopt(
 		return lab.Arrived{}, err
 	}
 	p := d.newPod(spec)
-	p.scaled, p.token = true, s.token
+	p.scaled = true
+	p.token = s.token
 	known[state.Metadata.Name] = true
 	d.mu.Lock()
 	p.name = state.Metadata.Name

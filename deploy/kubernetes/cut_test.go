@@ -74,7 +74,9 @@ func TestCutOnTheUsersCluster(t *testing.T) {
 		Container: &lab.ContainerSpec{Command: []string{"boxed", "/kept", ":80"},
 			Mounts: []lab.ContainerMount{{Kind: lab.MountMemory, Target: "/kept"}},
 			Health: &lab.HealthCheck{Port: 80, Interval: 1, Timeout: 1, Retries: 1}}}}
-	boxed.Listens, boxed.Port, boxed.Readiness.Healthy = true, 80, true
+	boxed.Listens = true
+	boxed.Port = 80
+	boxed.Readiness.Healthy = true
 	l.Units = append(l.Units, boxed)
 	l = l.PreparedFor([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultCut}})
 	testset.Must(t, d.Preflight(t.Context(), l))
@@ -125,7 +127,8 @@ func TestAHealedCutWaitsForRoutesOnce(t *testing.T) {
 	boxed.name = "boxed"
 	d.Add(boxed)
 	state := api.Pod{}
-	state.Metadata.Name, state.Status.Conditions = "boxed", []api.PodCondition{{Type: "Ready", Status: "True"}}
+	state.Metadata.Name = "boxed"
+	state.Status.Conditions = []api.PodCondition{{Type: "Ready", Status: "True"}}
 	d.pods.store(state, false)
 	fault := lab.Fault{Target: "boxed", Kind: lab.FaultCut}
 	_, err := d.Harm(deploytest.Within(t), fault)

@@ -100,7 +100,8 @@ func portsOf(spec lab.UnitSpec, image engine.ImageConfig) []lab.ContainerPort {
 // healthCheck returns the health check of the container. As in Docker, one without a command has that of its
 // image, and its settings where it has none of its own. nil: there is none.
 func (p *pod) healthCheck(described *lab.HealthCheck) *engine.Healthcheck {
-	own, image := engine.HealthcheckOf(described), p.deployment.configs[p.Spec.Image].Healthcheck
+	own := engine.HealthcheckOf(described)
+	image := p.deployment.configs[p.Spec.Image].Healthcheck
 	switch {
 	case own != nil && len(own.Test) > 0:
 		return own

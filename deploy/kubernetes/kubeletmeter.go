@@ -210,7 +210,8 @@ func (m *kubeletMetering) Mark() error {
 		}
 		m.idled = time.Since(begun)
 		for _, c := range m.byPod {
-			c.opening, c.memory = c.last, []int64{c.last.memory}
+			c.opening = c.last
+			c.memory = []int64{c.last.memory}
 		}
 		m.readMemory()
 		return m.Metering.Mark()
@@ -251,11 +252,13 @@ func (m *kubeletMetering) Stop() (lab.Metered, error) {
 	if err != nil {
 		return used, err
 	}
-	byUnit, longer := map[string]*kubeletCount{}, 0.0 // by how many seconds samples enclose more than the load
+	byUnit := map[string]*kubeletCount{}
+	longer := 0.0 // by how many seconds samples enclose more than the load
 	for _, c := range m.byPod {
 		byUnit[c.unit] = c
 	}
-	used.Total, used.Roles = lab.Usage{}, map[string]lab.Usage{}
+	used.Total = lab.Usage{}
+	used.Roles = map[string]lab.Usage{}
 	used.IdleSeconds = 0 // idle usage needs two samples before the load, and there is one
 	for i := range used.Units {
 		u := &used.Units[i]
@@ -289,7 +292,8 @@ func (m *kubeletMetering) Stop() (lab.Metered, error) {
 // usage returns the usage between the last sample before the load and the last one after it. Unavailable has
 // the reasons why figures are missing.
 func (c *kubeletCount) usage() lab.Usage {
-	why, seconds := c.why, (c.last.used - c.opening.used).Seconds()
+	why := c.why
+	seconds := (c.last.used - c.opening.used).Seconds()
 	if why == "" && seconds < 0 {
 		why = "its container was started again meanwhile, and its kubelet counts anew"
 	}
@@ -300,7 +304,8 @@ func (c *kubeletCount) usage() lab.Usage {
 	for _, figure := range []string{"cpu_seconds", "peak_memory_bytes", "mean_memory_bytes"} {
 		delete(used.Unavailable, figure)
 	}
-	used.CPUSeconds, used.PeakMemoryBytes = seconds, slices.Max(c.memory)
+	used.CPUSeconds = seconds
+	used.PeakMemoryBytes = slices.Max(c.memory)
 	for _, memory := range c.memory {
 		used.MeanMemoryBytes += memory / int64(len(c.memory))
 	}

@@ -25,7 +25,8 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	counted := func() map[string]time.Duration {
 		all := map[string]time.Duration{}
 		for _, unit := range []string{"db", "web", "web-2"} {
-			p, err := d.Named(unit), error(nil)
+			p := d.Named(unit)
+			var err error
 			if all[unit], err = f.Named(p.nodeName).CPU(p.container); err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +48,9 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	used, err := metering.Stop()
 	testset.Must(t, err)
 	for _, u := range used.Units {
-		name, least, most := u.Unit.Name, time.Duration(0), time.Hour
+		name := u.Unit.Name
+		least := time.Duration(0)
+		most := time.Hour
 		if name != "lead" { // which reports its usage itself
 			least, most = over[name]-begun[name], end[name]-ready[name]
 		}
@@ -145,7 +148,8 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 	said, err := fleet.NewSupervisor(lab.Layout{}, "").SelfMeter().Watch(t.Context(),
 		[]lab.Unit{{Name: "db", Role: "db"}, {Name: "web", Role: "web"}})
 	testset.Must(t, err)
-	db, web := &kubeletCount{unit: "db", node: "one"}, &kubeletCount{unit: "web", node: "one"}
+	db := &kubeletCount{unit: "db", node: "one"}
+	web := &kubeletCount{unit: "web", node: "one"}
 	m := &kubeletMetering{Metering: said, ctx: t.Context(), stop: func() {},
 		api:     api.New(server.URL, &tls.Config{InsecureSkipVerify: true}),
 		cluster: &cluster{name: "theirs", namespace: "cleave"}, byPod: map[string]*kubeletCount{"pod-db": db}}
@@ -174,7 +178,8 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 			t.Errorf("%+v: a sample is missing: %t; why db has no figures: %q, and web: %q", c, lacks, db.why, web.why)
 		}
 	}
-	db.why, db.opening = "", kubeletSample{at: db.last.at.Add(-20 * time.Second)}
+	db.why = ""
+	db.opening = kubeletSample{at: db.last.at.Add(-20 * time.Second)}
 	web.last = db.last // after the load
 	testset.Must(t, errors.Join(said.Mark(), said.Mark()))
 	used, err := m.Stop()

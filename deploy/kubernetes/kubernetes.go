@@ -178,7 +178,8 @@ const labelKey = "cleave.run"
 // makeNamespace makes our namespace, with the label of its conductor.
 func (c *cluster) makeNamespace(ctx context.Context, label string) error {
 	var own api.Object
-	own.Metadata.Name, own.Metadata.Labels = c.namespace, map[string]string{labelKey: label}
+	own.Metadata.Name = c.namespace
+	own.Metadata.Labels = map[string]string{labelKey: label}
 	return c.API.Do(ctx, http.MethodPost, "/api/v1/namespaces", own, nil)
 }
 

@@ -23,7 +23,8 @@ func newDeployer(t *testing.T) (d *Deployer, label string) {
 	if err := Missing(); err != nil {
 		t.Skip(err)
 	}
-	program, label := deploytest.Program(t), deploytest.Label(t)
+	program := deploytest.Program(t)
+	label = deploytest.Label(t)
 	d = New(process.New(program, deploytest.Part("janitor"), nil, label), program,
 		filepath.Join(t.TempDir(), "cluster"), label, nil)
 	t.Cleanup(func() {

@@ -17,7 +17,8 @@ import (
 func TestServicesAreReachedThroughTheirOwnNodes(t *testing.T) {
 	d, _ := newDeployer(t)
 	l := deploytest.Layout("front")
-	l.Units[0].Node, l.Units[1].Node = "node-1", "node-2"
+	l.Units[0].Node = "node-1"
+	l.Units[1].Node = "node-2"
 	l.Links = map[string]lab.Network{"node-1": {Rate: 1e6}}
 	made := deploytest.Deploy(t, d, l)
 	endpoint, err := made.Endpoint("front")

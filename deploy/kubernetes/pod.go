@@ -73,7 +73,8 @@ type sitePod interface {
 // newPod returns the first life of a unit, whose pod is not made yet.
 func (d *deployment) newPod(spec lab.UnitSpec) *pod {
 	p := &pod{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{}), life: d.Watching}
-	p.sitePod, p.Healthy = d.deployer.site.newSitePod(p), p.awaitHealthy
+	p.sitePod = d.deployer.site.newSitePod(p)
+	p.Healthy = p.awaitHealthy
 	return p
 }
 
@@ -161,7 +162,8 @@ func (p *pod) find(state api.Pod) error {
 	status := state.Status.ContainerStatuses[0]
 	d.mu.Lock() // account reads these fields at any time
 	p.address = state.Status.PodIP
-	p.node, p.nodeName = d.cluster.Named(state.Spec.NodeName), state.Spec.NodeName
+	p.node = d.cluster.Named(state.Spec.NodeName)
+	p.nodeName = state.Spec.NodeName
 	p.container = private.Container{Pod: state.Metadata.UID, Class: state.Status.QOSClass,
 		ID: status.ContainerID}
 	d.mu.Unlock()

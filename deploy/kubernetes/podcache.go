@@ -43,7 +43,8 @@ func (c *podCache) note(pod api.Pod, gone bool) {
 	if _, known := c.pods[name]; !known {
 		c.first[name] = time.Now()
 	}
-	c.pods[name], c.gone[name] = pod, gone
+	c.pods[name] = pod
+	c.gone[name] = gone
 }
 
 // awaitNew waits for a pod of a group whose program runs, other than the known ones. It also returns when the

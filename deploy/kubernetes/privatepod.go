@@ -33,7 +33,8 @@ func (s privatePod) finish(context.Context, *api.Pod) error { return nil }
 
 // dial implements sitePod. The end of the log is the sign that the program has ended.
 func (s privatePod) dial(ctx context.Context) (net.Conn, error) {
-	p, port := s.pod, strconv.Itoa(containers.ControlPort)
+	p := s.pod
+	port := strconv.Itoa(containers.ControlPort)
 	return fleet.Dial(ctx, p.followed, net.JoinHostPort(p.address, port), p.token)
 }
 

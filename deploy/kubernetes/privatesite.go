@@ -84,7 +84,8 @@ func (s *privateSite) enter(ctx context.Context) (*cluster, error) {
 	if err := os.MkdirAll(filepath.Dir(s.folder), 0o700); err != nil {
 		return nil, err
 	}
-	begun, label := time.Now(), s.deployer.label
+	begun := time.Now()
+	label := s.deployer.label
 	up, err := private.Up(ctx, s.folder, label)
 	if err != nil {
 		return nil, err
@@ -133,7 +134,11 @@ func (s *privateSite) places(specs []lab.UnitSpec, links map[string]lab.Network)
 
 // complete implements site.
 func (s *privateSite) complete(d *deployment, p *fleet.Platform[*pod]) {
-	p.Refuse, p.Cut, p.Gone, p.Nodes, p.Images = refuse, cut, gone, d.nodes(), images.Sizes
+	p.Refuse = refuse
+	p.Cut = cut
+	p.Gone = gone
+	p.Nodes = d.nodes()
+	p.Images = images.Sizes
 	p.Vacate = func(ctx context.Context, p *pod) error { return p.leave(ctx, p.End) }
 	p.Describe = func(p *pod) string { return "pod " + p.name + " on " + p.nodeName }
 	p.Reach = func(unit string) string { return d.Relays.UnitAddress(unit, d.Endpoints[unit].Dial) }

@@ -75,12 +75,14 @@ func (d *deployment) makeTunnelPod(ctx context.Context, image string) (state api
 	const file = "key"
 	c, name := d.cluster, d.tunnel.pod
 	var secret api.Secret
-	secret.Metadata.Name, secret.Data = name, map[string][]byte{file: []byte(d.tunnel.key)}
+	secret.Metadata.Name = name
+	secret.Data = map[string][]byte{file: []byte(d.tunnel.key)}
 	if err := c.API.Do(ctx, http.MethodPost, c.ours("secrets"), secret, nil); err != nil {
 		return state, err
 	}
 	var made api.Pod
-	made.Metadata.Name, made.Metadata.Labels = name, map[string]string{labelTrial: d.trial}
+	made.Metadata.Name = name
+	made.Metadata.Labels = map[string]string{labelTrial: d.trial}
 	made.Spec = api.PodSpec{RestartPolicy: "Never", TopologySpreadConstraints: []api.Spread{d.spread()},
 		SecurityContext: restricted(), Volumes: []api.Volume{{Name: "files",
 			Secret: &api.InSecret{Name: name, Mode: secretMode}}},
@@ -187,7 +189,8 @@ func (t *spanTunnel) record(failure error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.worked, t.failure = t.worked || failure == nil, failure
+	t.worked = t.worked || failure == nil
+	t.failure = failure
 	if failure != nil {
 		_, _ = fmt.Fprintln(&t.log, failure) // it takes everything
 	}

@@ -90,9 +90,11 @@ func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
 			pods.store(over, false)
 		},
 	} {
-		tunnel, pods := workingTunnel(), newPodCache()
+		tunnel := workingTunnel()
+		pods := newPodCache()
 		pods.store(state, false)
-		said, watched := tunnel.log.Expect(says), make(chan struct{})
+		said := tunnel.log.Expect(says)
+		watched := make(chan struct{})
 		go func() {
 			defer close(watched)
 			tunnel.watch(pods)
@@ -109,7 +111,8 @@ func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
 			t.Errorf("it ends with %v, want %q", err, says)
 		}
 	}
-	tunnel, pods := workingTunnel(), newPodCache()
+	tunnel := workingTunnel()
+	pods := newPodCache()
 	tunnel.end() // as the trial does, before it removes the pod
 	pods.store(state, true)
 	tunnel.watch(pods)

@@ -49,9 +49,11 @@ func (s *userSite) newSitePod(p *pod) sitePod {
 // next returns the next life of a unit, in the pod of its former life.
 func (d *deployment) next(_ context.Context, ended *pod, _ bool) (*pod, error) {
 	p := *ended
-	p.Unit, p.started = fleet.NewUnit(ended.Spec), false
+	p.Unit = fleet.NewUnit(ended.Spec)
+	p.started = false
 	life := &userPod{StarterLife: ended.sitePod.(*userPod).Starter.Life(d.Watching), pod: &p}
-	p.sitePod, p.life = life, life.Lives
+	p.sitePod = life
+	p.life = life.Lives
 	return &p, nil
 }
 
@@ -89,10 +91,14 @@ func (u *userPod) adapt(wanted *containers.Container) {
 	}
 	isOfThisHost := func(m lab.ContainerMount) bool { return m.Kind == lab.MountBind }
 	wanted.Mounts = slices.DeleteFunc(wanted.Mounts, isOfThisHost)
-	wanted.User, wanted.ReadOnly, wanted.CapDrop, wanted.CapAdd = "", true, []string{"ALL"}, nil
+	wanted.User = ""
+	wanted.ReadOnly = true
+	wanted.CapDrop = []string{"ALL"}
+	wanted.CapAdd = nil
 	wanted.SecurityOpt = []string{"no-new-privileges"}
 	if u.Starter != nil && !u.pod.Prepares {
-		u.command, wanted.Entrypoint = wanted.Entrypoint, []string{"/" + lab.StarterProgram, lab.StarterRuns}
+		u.command = wanted.Entrypoint
+		wanted.Entrypoint = []string{"/" + lab.StarterProgram, lab.StarterRuns}
 	}
 }
 
@@ -160,7 +166,8 @@ func (u *userPod) giveFiles(made *api.Pod) (data map[string][]byte, err error) {
 // first, and files, with a mode, from the secret of the pod, whose data it returns.
 func (u *userPod) mountFiles(made *api.Pod, all []containers.FileCopy, mode int) map[string][]byte {
 	const volume = "files"
-	data, secret := map[string][]byte{}, &api.InSecret{Name: u.pod.name, Mode: mode}
+	data := map[string][]byte{}
+	secret := &api.InSecret{Name: u.pod.name, Mode: mode}
 	container := &made.Spec.Containers[0]
 	for i, one := range all {
 		name := "file-" + strconv.Itoa(i)
@@ -172,7 +179,8 @@ func (u *userPod) mountFiles(made *api.Pod, all []containers.FileCopy, mode int)
 			if one.Executable {
 				item.Mode |= 0o111
 			}
-			data[name], secret.Items = one.Data, append(secret.Items, item)
+			data[name] = one.Data
+			secret.Items = append(secret.Items, item)
 			mount = api.Mount{Name: volume, MountPath: one.Path, SubPath: name, ReadOnly: true}
 		}
 		container.VolumeMounts = append(container.VolumeMounts, mount)
@@ -215,7 +223,8 @@ func (p *pod) setups(server api.Container) ([]api.Container, error) {
 	var all []api.Container
 	for i, setup := range p.Spec.Server.Setup {
 		preparing, container := p.Spec, server
-		preparing.Program, preparing.Args = setup.Program, setup.Args
+		preparing.Program = setup.Program
+		preparing.Args = setup.Args
 		var err error
 		if container.Command, err = p.deployment.shared().Command(preparing); err != nil {
 			return nil, err
@@ -253,14 +262,16 @@ func (u *userPod) end(ctx context.Context) error {
 	if err := p.delete(ctx, grace); err != nil {
 		return err
 	}
-	begun, forced := time.Now(), false
+	begun := time.Now()
+	forced := false
 	return fleet.Until(ctx, watchAgain, func() (bool, error) {
 		err := c.API.Do(ctx, http.MethodGet, c.ours("pods", p.name), nil, nil)
 		if api.NotFound(err) {
 			return true, nil
 		}
 		if err == nil && !forced && time.Since(begun) > removePatience/2 {
-			forced, err = true, p.delete(ctx, 0)
+			forced = true
+			err = p.delete(ctx, 0)
 		}
 		return err != nil, err
 	})

@@ -79,7 +79,8 @@ func (u *UserCluster) asUserCluster() containers.UserCluster {
 	for _, node := range u.nodes {
 		cores, memory := node.Allocatable()
 		c.Nodes = append(c.Nodes, node.Metadata.Name)
-		c.Largest.CPU, c.Largest.Memory = max(c.Largest.CPU, cores), max(c.Largest.Memory, memory)
+		c.Largest.CPU = max(c.Largest.CPU, cores)
+		c.Largest.Memory = max(c.Largest.Memory, memory)
 	}
 	return c
 }

@@ -115,7 +115,8 @@ func TestSuiteOnTheUsersCluster(t *testing.T) {
 	pod.Spec.Containers = []api.Container{{Name: "unit", Image: "none", ImagePullPolicy: "Never"}}
 	f.Put(t, "/api/v1/namespaces/default/pods", pod)
 	var secret api.Secret
-	secret.Metadata.Name, secret.Data = "theirs", map[string][]byte{"key": []byte("value")}
+	secret.Metadata.Name = "theirs"
+	secret.Data = map[string][]byte{"key": []byte("value")}
 	f.Put(t, "/api/v1/namespaces/default/secrets", secret)
 	before := f.State(t)
 	d := deployerOf(t, f, deploytest.Program(t))

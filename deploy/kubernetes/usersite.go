@@ -89,7 +89,8 @@ const pullSecret = "registry"
 func (s *userSite) furnish(ctx context.Context, c *cluster) error {
 	if login := s.images.Login(); login != nil {
 		var secret api.Secret
-		secret.Metadata.Name, secret.Type = pullSecret, "kubernetes.io/dockerconfigjson"
+		secret.Metadata.Name = pullSecret
+		secret.Type = "kubernetes.io/dockerconfigjson"
 		secret.Data = map[string][]byte{".dockerconfigjson": login}
 		if err := c.API.Do(ctx, http.MethodPost, c.ours("secrets"), secret, nil); err != nil {
 			return fmt.Errorf("give the nodes of %s the login of the registry: %w", s.Context, err)
@@ -146,8 +147,13 @@ func (s *userSite) places(specs []lab.UnitSpec, _ map[string]lab.Network) (map[s
 // complete implements site. Servers are set up in their own pods. Nothing restarts: only a starter could do
 // that, and containers of users' images have none.
 func (s *userSite) complete(d *deployment, p *fleet.Platform[*pod]) {
-	p.SetsUp, p.NoRestarts, p.Reach, p.Dial, p.Next = true, true, d.reachUncut, d.reach, d.next
-	p.Cut, p.AwaitOpen = d.cutByFilter, awaitRouted
+	p.SetsUp = true
+	p.NoRestarts = true
+	p.Reach = d.reachUncut
+	p.Dial = d.reach
+	p.Next = d.next
+	p.Cut = d.cutByFilter
+	p.AwaitOpen = awaitRouted
 	p.Daemons = func() ([]lab.Unit, string) {
 		return nil, "the cluster is the user's, of whose nodes nothing is read"
 	}

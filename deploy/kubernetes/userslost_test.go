@@ -55,7 +55,8 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		testset.Must(t, err)
 		f.Put(t, d.cluster.ours("resourcequotas"), map[string]any{"metadata": map[string]string{"name": "small"},
 			"spec": map[string]any{"hard": map[string]string{"pods": "1"}}})
-		known, end := false, time.Now().Add(2*time.Minute)
+		known := false
+		end := time.Now().Add(2 * time.Minute)
 		for ; !known; time.Sleep(20 * time.Millisecond) { // before that it has no effect
 			var quota struct {
 				Status struct{ Hard map[string]string }
@@ -94,7 +95,8 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		d := deployerOf(t, f, program)
 		defer closeUnchanged(t, d)
 		l := deploytest.Layout("front")
-		l.Units[1].Node, l.Units[0].Node = "node-2", "node-1"
+		l.Units[1].Node = "node-2"
+		l.Units[0].Node = "node-1"
 		made := deploytest.Deploy(t, d, l)
 		deploytest.Await(t, made, lab.EventReady)
 		node := f.Named("node-2")
@@ -103,8 +105,8 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		deploytest.NoError(t, errors.Join(made.Stop(), node.Link(t.Context(), true)))
 	})
 	t.Run("an API server that is gone", func(t *testing.T) {
-		server, config := deploytest.NewForwarder(t, "tcp", strings.TrimPrefix(f.API.Address(), "https://")),
-			f.Variables[ConfigVariable]
+		server := deploytest.NewForwarder(t, "tcp", strings.TrimPrefix(f.API.Address(), "https://"))
+		config := f.Variables[ConfigVariable]
 		f.Variables[ConfigVariable] = f.Config(t, "https://"+server.Addr().String(), f.Admin())
 		d := deployerOf(t, f, program)
 		f.Variables[ConfigVariable] = config
@@ -130,7 +132,8 @@ func cleaned(t *testing.T, f *userstest.Cluster) {
 		Prefix: namespacePrefix, Clean: u.Clean,
 		Make: func(name, label string) {
 			var made api.Object
-			made.Metadata.Name, made.Metadata.Labels = name, map[string]string{labelKey: label}
+			made.Metadata.Name = name
+			made.Metadata.Labels = map[string]string{labelKey: label}
 			f.Put(t, "/api/v1/namespaces", made)
 		},
 		IsKept: func(name string) bool { return f.State(t)["/api/v1/namespaces/"+name] != "" },

@@ -19,10 +19,14 @@ func TestAProcessIsBound(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("this host has one processor")
 	}
-	launcher, command := NewLauncher(), exec.Command("sleep", "1000")
+	launcher := NewLauncher()
+	command := exec.Command("sleep", "1000")
 	defer launcher.Close()
 	testset.Must(t, launcher.Start(command, 1))
-	defer func() { _, _ = command.Process.Kill(), command.Wait() }()
+	defer func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	}()
 	if err := AwaitBound(t.Context(), command.Process.Pid, []int{1}); err != nil {
 		t.Error(err)
 	}

@@ -49,11 +49,13 @@ func TestWhatIsNoIDIsRefused(t *testing.T) {
 }
 
 func TestTheFateOfAProcess(t *testing.T) {
-	l, process := launcher(t), newEcho(t)
+	l := launcher(t)
+	process := newEcho(t)
 	testset.Must(t, l.Start(process.command))
 	id := idOf(t, process.command.Process.Pid)
 	elsewhere, later := id, id
-	elsewhere.Scope, later.Start = "000000", id.Start+"0"
+	elsewhere.Scope = "000000"
+	later.Start = id.Start + "0"
 	for name, c := range map[string]struct {
 		id   ID
 		want Fate

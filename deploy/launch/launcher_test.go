@@ -104,7 +104,8 @@ func awaitThreadEnd(t *testing.T, id int) {
 }
 
 func TestAProcessOutlivesTheThreadThatAsksForIt(t *testing.T) {
-	l, process := launcher(t), newEcho(t)
+	l := launcher(t)
+	process := newEcho(t)
 	var started error
 	onThreadThatEnds(t, func() { started = l.Start(process.command) })
 	testset.Must(t, started)
@@ -151,7 +152,8 @@ func TestCoresWrapAroundTheAllowedProcessors(t *testing.T) {
 }
 
 func TestAFailedStartIsReportedAndHarmsNoOther(t *testing.T) {
-	l, process := launcher(t), newEcho(t)
+	l := launcher(t)
+	process := newEcho(t)
 	if err := l.Start(exec.Command("/no such program"), 0); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a program that is missing was started: %v", err)
 	}

@@ -33,7 +33,8 @@ func ReservePorts(n int) (*Ports, error) {
 		}
 		if port++; port > highestPort { // begin again, so that they rise
 			found.Close()
-			port, found = lowestPort, &Ports{}
+			port = lowestPort
+			found = &Ports{}
 		}
 		found.take(port)
 	}
@@ -50,7 +51,8 @@ func (p *Ports) take(port int) {
 		_ = hold.Close() // nothing was sent
 		return
 	}
-	p.Numbers, p.held = append(p.Numbers, port), append(p.held, hold)
+	p.Numbers = append(p.Numbers, port)
+	p.held = append(p.held, hold)
 }
 
 // Release closes the UDP socket of the n-th port, for a process that needs it itself.

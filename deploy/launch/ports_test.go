@@ -30,7 +30,8 @@ func TestPortsAreFreeAndBelowTheEphemeralRange(t *testing.T) {
 func TestAPortIsReservedOnce(t *testing.T) {
 	first, err := ReservePorts(1)
 	testset.Must(t, err)
-	port, other := first.Numbers[0], &Ports{}
+	port := first.Numbers[0]
+	other := &Ports{}
 	defer other.Close()
 	if other.take(port); len(other.Numbers) != 0 {
 		t.Errorf("port %d is reserved twice", port)

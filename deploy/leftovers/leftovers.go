@@ -74,7 +74,8 @@ func Find(root string) (Found, error) {
 		var strange []string
 		var dirs []Leftover
 		dirs, strange, err = directories(opened)
-		all, found.Unclear = append(all, dirs...), append(found.Unclear, strange...)
+		all = append(all, dirs...)
+		found.Unclear = append(found.Unclear, strange...)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		problems = append(problems, err)

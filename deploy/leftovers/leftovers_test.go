@@ -206,7 +206,8 @@ func TestRemoveSparesWhatIsNoLeftoverAnyMore(t *testing.T) {
 // TestLinksInADirectoryAreNotFollowed checks that the removal of a directory spares the targets of links in
 // it, and that a link in the place of a directory is no leftover.
 func TestLinksInADirectoryAreNotFollowed(t *testing.T) {
-	root, treasure := newRoot(t), t.TempDir()
+	root := newRoot(t)
+	treasure := t.TempDir()
 	testset.Must(t, os.WriteFile(filepath.Join(treasure, "kept"), nil, 0o600))
 	dead := deadLabel(t, "")
 	testset.Must(t, os.MkdirAll(filepath.Join(root, dead, "services"), 0o700))
@@ -233,7 +234,8 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 	scratch, err := Claim(root, label, []string{os.Args[0], "sweeper"})
 	testset.Must(t, err)
 	writer := exec.Command("sh", "-c", "while :; do echo >> file; done") // it ends a moment after its conductor
-	writer.Dir, writer.Env = scratch.Dir, []string{}
+	writer.Dir = scratch.Dir
+	writer.Env = []string{}
 	testset.Must(t, writer.Start())
 	// A kill -9 of the conductor closes these two.
 	testset.Must(t, errors.Join(scratch.lock.Close(), scratch.alive.Close()))

@@ -53,7 +53,8 @@ func Claim(root, label string, sweeper []string) (*Scratch, error) {
 func (s *Scratch) startSweeper(sweeper []string) error {
 	command := exec.Command(sweeper[0], append(slices.Clone(sweeper[1:]), s.Dir)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to this session or group must not end it
-	command.Dir, command.Stderr = "/", &s.notes
+	command.Dir = "/"
+	command.Stderr = &s.notes
 	forClients := []string{"PATH", "HOME", "KUBECONFIG", "CLEAVE_USE_KUBERNETES", "CLEAVE_USE_SWARM"}
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -64,7 +65,9 @@ func (s *Scratch) startSweeper(sweeper []string) error {
 		return err
 	}
 	defer func() { _ = end.Close() }() // the sweeper has its own copy
-	command.Stdin, s.alive, s.sweeper = end, alive, command
+	command.Stdin = end
+	s.alive = alive
+	s.sweeper = command
 	if err := command.Start(); err != nil {
 		return errors.Join(err, alive.Close())
 	}

@@ -17,7 +17,8 @@ func TestLinksThatCannotBeMadeAreRefused(t *testing.T) {
 		says   string
 	}{
 		"nobody calls it": {func(links map[string]lab.Network, _, right *lab.UnitSpec) {
-			right.Listens, links["east"] = false, lab.Network{Delay: 1}
+			right.Listens = false
+			links["east"] = lab.Network{Delay: 1}
 		}, "nobody calls a unit on east"},
 		"too slow": {func(links map[string]lab.Network, _, _ *lab.UnitSpec) {
 			links["east"] = lab.Network{Rate: 10}
@@ -41,7 +42,8 @@ func TestLinksThatCannotBeMadeAreRefused(t *testing.T) {
 			links := map[string]lab.Network{"west": {Rate: 1e6, Delay: 0.02}, "east": {Rate: 2e6}}
 			units := []lab.UnitSpec{{Name: "left", Placement: lab.Placement{Node: "west"}},
 				{Name: "right", Placement: lab.Placement{Node: "east"}}}
-			units[0].Listens, units[1].Listens = true, true
+			units[0].Listens = true
+			units[1].Listens = true
 			testset.Must(t, Check(links, units))
 			c.change(links, &units[0], &units[1])
 			deploytest.Says(t, Check(links, units), c.says)

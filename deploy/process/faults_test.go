@@ -77,7 +77,8 @@ func TestARestartedUnitHasItsAddress(t *testing.T) {
 func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "daemons")
 	l := withForeign(t, "daemons", path)
-	l.Units[1].Name, l.Units[1].Listens = "shop", false // these daemons do not listen
+	l.Units[1].Name = "shop"
+	l.Units[1].Listens = false // these daemons do not listen
 	d, _ := deploy(t, l)
 	if span := d.Units()[1].Span; span != lab.SpanBelow {
 		t.Errorf("the unit's processes are %q, want those below the keeper", span)
@@ -133,8 +134,9 @@ func TestAUnitThatCannotBeStartedAgain(t *testing.T) {
 func TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9(t *testing.T) {
 	dir := deploytest.Folder(t)
 	l := withUnit("socket")
-	l.Units[1].Name, l.Units[1].Volume = restarted, "s" // short: a socket's path may have 107 bytes
-	l.Units[0], l.Units[1] = l.Units[1], l.Units[0]     // playConductor restarts the first one
+	l.Units[1].Name = restarted
+	l.Units[1].Volume = "s"                         // short: a socket's path may have 107 bytes
+	l.Units[0], l.Units[1] = l.Units[1], l.Units[0] // playConductor restarts the first one
 	conductor, units := startConductor(t, dir, l)
 	killConductor(t, conductor, units, dir)
 }

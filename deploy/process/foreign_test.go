@@ -196,7 +196,8 @@ func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
 	root := t.TempDir()
 	testset.Must(t, os.Mkdir(filepath.Join(root, "cpu"), 0o755))
 	spec := foreign(t, "server", "daemons", filepath.Join(t.TempDir(), "pids"))
-	spec.Listens, spec.Limits = false, lab.Limits{CPU: 0.5}
+	spec.Listens = false
+	spec.Limits = lab.Limits{CPU: 0.5}
 	group, err := cgroup.Make(root, "label", "trial", spec.Name, spec.Limits)
 	if err == nil {
 		err = os.RemoveAll(group.Folders()[0])
@@ -213,7 +214,8 @@ func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
 }
 
 func TestNothingOfAForeignUnitSurvivesAConductorKilledWithSignal9(t *testing.T) {
-	dir, pids := deploytest.Folder(t), filepath.Join(t.TempDir(), "pids")
+	dir := deploytest.Folder(t)
+	pids := filepath.Join(t.TempDir(), "pids")
 	conductor, units := startConductor(t, dir, withForeign(t, "daemons", pids))
 	units = append(units, daemonIDs(t, pids)...)
 	killConductor(t, conductor, units, dir)
@@ -221,9 +223,11 @@ func TestNothingOfAForeignUnitSurvivesAConductorKilledWithSignal9(t *testing.T) 
 
 func TestWhatAForeignUnitSees(t *testing.T) {
 	t.Setenv("CLEAVE_TEST_SECRET", "hidden")
-	path, own := filepath.Join(t.TempDir(), "description"), t.TempDir()
+	path := filepath.Join(t.TempDir(), "description")
+	own := t.TempDir()
 	l := withForeign(t, "describe", path, "--port={port}", "{dir}")
-	l.Units[1].Env, l.Units[1].Dir = []string{"LISTEN=127.0.0.1:{port}"}, own
+	l.Units[1].Env = []string{"LISTEN=127.0.0.1:{port}"}
+	l.Units[1].Dir = own
 	d, dir := deploy(t, l)
 	data := awaitFile(t, path)
 	deploytest.NoError(t, d.Stop())
@@ -256,7 +260,8 @@ func TestProgramsThatCannotBeRunAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := withForeign(t, "sleep")
-			l.Units[1].Program, l.Units[1].Dir = test.program, folder
+			l.Units[1].Program = test.program
+			l.Units[1].Dir = folder
 			if err := deployer(t).Preflight(t.Context(), l); err == nil ||
 				!strings.Contains(strings.ReplaceAll(err.Error(), "/./", "/"), test.says) {
 				t.Errorf("Preflight: %v, want it to say %q", err, test.says)

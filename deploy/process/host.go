@@ -129,16 +129,19 @@ func assignEndpoints(layout lab.Layout, network *hosts.Set) (map[string]lab.Endp
 	var listeners []lab.UnitSpec // in the order of names
 	for _, spec := range layout.Units {
 		for _, name := range spec.Endpoints() {
-			names, listeners = append(names, name), append(listeners, spec)
+			names = append(names, name)
+			listeners = append(listeners, spec)
 		}
 	}
 	ports, err := launch.ReservePorts(len(names))
 	if err != nil {
 		return nil, nil, err
 	}
-	endpoints, floating := map[string]lab.Endpoint{}, 0
+	endpoints := map[string]lab.Endpoint{}
+	floating := 0
 	for n, name := range names {
-		spec, port := listeners[n], strconv.Itoa(ports.Numbers[n])
+		spec := listeners[n]
+		port := strconv.Itoa(ports.Numbers[n])
 		if spec.Floats != "" && name == spec.Name { // the unit's further ports are not shared
 			if shared, exists := endpoints[spec.Floats]; exists {
 				_, port, _ = net.SplitHostPort(shared.Dial) // made below, so it is valid

@@ -24,7 +24,8 @@ func TestFurtherPortsOfUnitsThatShareAnAddress(t *testing.T) {
 		return port
 	}
 	shared := portOf("both")
-	left, right := portOf(lab.PortOf("left", "admin")), portOf(lab.PortOf("right", "admin"))
+	left := portOf(lab.PortOf("left", "admin"))
+	right := portOf(lab.PortOf("right", "admin"))
 	if portOf("left") != shared || portOf("right") != shared || left == shared || right == shared ||
 		left == right {
 		t.Errorf("the endpoints are %v", endpoints)

@@ -98,7 +98,8 @@ func (k keptProgram) start() (*exec.Cmd, error) {
 // command returns the command of the program, which writes all output to the unit's log.
 func (k keptProgram) command() *exec.Cmd {
 	program := exec.Command(k.program[0], k.program[1:]...)
-	program.Stdout, program.Stderr = os.Stderr, os.Stderr
+	program.Stdout = os.Stderr
+	program.Stderr = os.Stderr
 	program.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	return program
 }

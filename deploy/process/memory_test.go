@@ -79,7 +79,9 @@ func TestTheSetupOfAServerLeavesNoSharedMemory(t *testing.T) {
 	l.Units[1].Server = &lab.Server{Kind: "shelf", Setup: []lab.ServerSetup{untidy},
 		Ready: func(context.Context, string) error { return nil }}
 	ctx, cancel := context.WithCancel(t.Context())
-	deployer, folder, ended := deployer(t), deploytest.Folder(t), make(chan error, 1)
+	deployer := deployer(t)
+	folder := deploytest.Folder(t)
+	ended := make(chan error, 1)
 	go func() {
 		_, err := deployer.Deploy(ctx, l, folder)
 		ended <- err

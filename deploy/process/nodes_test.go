@@ -37,7 +37,9 @@ func onNodes(t *testing.T) lab.Layout {
 	}}
 	for i := range l.Units[1:] {
 		unit := &l.Units[i+1]
-		unit.Role, unit.Args, unit.Listens = unit.Name, []string{"unit", "listener"}, true
+		unit.Role = unit.Name
+		unit.Args = []string{"unit", "listener"}
+		unit.Listens = true
 		if unit.Node != "" {
 			unit.Floats = "both"
 		}
@@ -83,7 +85,8 @@ func TestUnitsOnNodes(t *testing.T) {
 	awaitListener(t, units[1].PID)
 	awaitListener(t, units[2].PID)
 	awaitListener(t, units[3].PID)
-	addresses, networks := map[string]bool{}, map[string]bool{}
+	addresses := map[string]bool{}
+	networks := map[string]bool{}
 	var ports []string
 	for _, u := range units[1:] {
 		endpoint, err := d.Endpoint(u.Name)
@@ -91,7 +94,9 @@ func TestUnitsOnNodes(t *testing.T) {
 			t.Errorf("%s is at %+v, %v", u.Name, endpoint, err)
 		}
 		host, port, _ := net.SplitHostPort(endpoint.Dial)
-		addresses[host], networks[networkOf(t, u.PID)], ports = true, true, append(ports, port)
+		addresses[host] = true
+		networks[networkOf(t, u.PID)] = true
+		ports = append(ports, port)
 		if !reached(t, d, u.Name) {
 			t.Errorf("%s is not reached at %s", u.Name, endpoint.Dial)
 		}

@@ -87,7 +87,9 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 		return nil, errors.Join(err, network.Close())
 	}
 	running := d.newDeployment(ctx, layout, group, supervisor)
-	running.network, running.ports, running.Endpoints = network, ports, endpoints
+	running.network = network
+	running.ports = ports
+	running.Endpoints = endpoints
 	if err := running.startUnits(ctx, layout); err != nil {
 		return nil, errors.Join(err, running.Stop())
 	}

@@ -143,7 +143,8 @@ func TestDeployThatFailsLeavesNothing(t *testing.T) {
 		"/nonexistent/cleave-unit": func(d *Deployer) { d.programs = "/nonexistent/cleave-unit" },
 		"/nonexistent/janitor":     func(d *Deployer) { d.janitor = []string{"/nonexistent/janitor"} },
 	} {
-		dir, d := deploytest.Folder(t), deployer(t)
+		dir := deploytest.Folder(t)
+		d := deployer(t)
 		change(d)
 		_, err := d.Deploy(t.Context(), layout("lead", "worker"), dir)
 		deploytest.Says(t, err, program)

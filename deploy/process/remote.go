@@ -67,7 +67,10 @@ type Start struct {
 func (r *Remote) Start(asked Start, take func(Output)) (*fleet.Unit, fleet.Instance, error) {
 	d := r.units
 	u := d.newUnit(asked.Spec)
-	u.Further, u.Prepares, u.Visited, u.take = asked.Further, asked.Prepares, asked.Visited, take
+	u.Further = asked.Further
+	u.Prepares = asked.Prepares
+	u.Visited = asked.Visited
+	u.take = take
 	if err := u.Start(context.Background()); err != nil {
 		return nil, nil, err
 	}

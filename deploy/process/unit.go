@@ -96,7 +96,8 @@ func (d *deployment) launch(u *unit) error {
 	if err := d.launcher.Start(command, u.Spec.Cores...); err != nil {
 		return err
 	}
-	u.PID, u.limits = command.Process.Pid, limits
+	u.PID = command.Process.Pid
+	u.limits = limits
 	u.SetHostPID(u.PID)
 	go d.supervise(u, events)
 	if limits != nil {

@@ -195,7 +195,8 @@ func (r *Repository) Push(ctx context.Context, image Image) (name string, err er
 	if err != nil {
 		return "", fmt.Errorf("the image %s: %w", path, err)
 	}
-	to.Client, to.PlainHTTP = r.client, r.scheme == "http"
+	to.Client = r.client
+	to.PlainHTTP = r.scheme == "http"
 	layer, err := compress(image.Layer)
 	if err != nil {
 		return "", err

@@ -84,7 +84,8 @@ const script = `umask 077; echo "%s$(uname -sm)"; d=$(mktemp -d "${TMPDIR:-/tmp}
 func sshCommand(name, label, command string) *exec.Cmd {
 	c := exec.Command("ssh", append(sshOptions(), "--", name, command)...)
 	c.Env = append(os.Environ(), "CLEAVE_RUN="+label)
-	c.SysProcAttr, c.WaitDelay = &syscall.SysProcAttr{Setsid: true}, outputPatience
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	c.WaitDelay = outputPatience
 	return c
 }
 
@@ -168,7 +169,8 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, connectPatience,
 		fmt.Errorf("no agent after %v", connectPatience))
 	defer cancel()
-	h.client, h.sent = nil, map[string]string{} // those of an agent that has ended
+	h.client = nil
+	h.sent = map[string]string{} // those of an agent that has ended
 	addresses, err := h.resolve(ctx)
 	if err != nil {
 		return err
@@ -292,7 +294,8 @@ func Target(ctx context.Context, host string) (name string, port uint16, err err
 			name = value
 		case "port":
 			number, wrong := strconv.ParseUint(value, 10, 16)
-			port, err = uint16(number), wrong
+			port = uint16(number)
+			err = wrong
 		}
 	}
 	return name, port, err

@@ -50,7 +50,8 @@ func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 	layout := deploytest.Layout("front")
 	d := &deployment{hosts: []*host{h}, deployer: newDeployer("", "", []string{h.name}), dir: t.TempDir()}
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(layout, t.TempDir()), d.dir, d.platform())
-	d.deployer.hosts, d.deployer.launcher = d.hosts, &launch.Launcher{} // it starts nothing
+	d.deployer.hosts = d.hosts
+	d.deployer.launcher = &launch.Launcher{} // it starts nothing
 	u := d.newUnit(layout.Units[1])
 	d.Add(u)
 	go u.listen()
@@ -214,7 +215,8 @@ func TestAFailedReconnectIsReportedOnce(t *testing.T) {
 	defer h.launcher.Close()
 	h.end()
 	d := newDeployer("", agentFile(t), []string{h.name})
-	d.launcher, d.hosts = h.launcher, []*host{h}
+	d.launcher = h.launcher
+	d.hosts = []*host{h}
 	_, err := d.connected(t.Context())
 	if err == nil || strings.Count(err.Error(), "Connection refused") != 1 {
 		t.Errorf("%v, want the failure once", err)

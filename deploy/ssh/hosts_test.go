@@ -99,7 +99,8 @@ func TestCoursesOfTwoHosts(t *testing.T) {
 	if courses(nil, b) != b || courses(a, nil) != a || courses(nil, nil) != nil {
 		t.Error("a host without units of the system adds nothing")
 	}
-	b.Memory, b.Unavailable = nil, map[string]string{"memory": "why"}
+	b.Memory = nil
+	b.Unavailable = map[string]string{"memory": "why"}
 	for _, sum := range []*lab.UsageCourse{courses(a, b), courses(b, a)} {
 		if sum.Memory != nil || sum.Unavailable["memory"] != "why" || len(sum.Cores) != len(sum.End) {
 			t.Errorf("the sum is %+v, want one without memory, and why", *sum)
@@ -132,7 +133,8 @@ func TestALostHostFailsTheMetering(t *testing.T) {
 func TestHostsThatCannotBeUsed(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
-	host, agent := h.Hosts()[0], deploytest.Agent(t)
+	host := h.Hosts()[0]
+	agent := deploytest.Agent(t)
 	for _, folder := range []struct{ name, options string }{{"noexec", "noexec"}, {"full", "size=64k"}} {
 		path := filepath.Join(t.TempDir(), folder.name)
 		testset.Must(t, os.Mkdir(path, 0o700))
@@ -175,7 +177,8 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 func TestHostsThatDoNotReachEachOther(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left", "right")
 	h.Use(t)
-	left, right := h.Hosts()[0], h.Hosts()[1]
+	left := h.Hosts()[0]
+	right := h.Hosts()[1]
 	testset.Must(t, left.Run(t.Context(), "ip", "route", "add", "unreachable", right.Address))
 	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	for range 2 {

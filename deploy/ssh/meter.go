@@ -38,7 +38,8 @@ func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, 
 		var metering lab.Metering
 		var err error
 		if i < len(d.hosts) {
-			metering, err = &agentMetering{ctx, d.hosts[i]}, d.hosts[i].do(ctx, "Watch", group)
+			metering = &agentMetering{ctx, d.hosts[i]}
+			err = d.hosts[i].do(ctx, "Watch", group)
 		} else {
 			metering, err = d.deployer.meter.Watch(ctx, group)
 		}
@@ -184,7 +185,8 @@ func courses(a, b *lab.UsageCourse) *lab.UsageCourse {
 // b had by then.
 func samples(a, b []lab.UsageSample) []lab.UsageSample {
 	sum := slices.Clone(a)
-	next, last := 0, lab.UsageSample{}
+	next := 0
+	last := lab.UsageSample{}
 	for i, sample := range sum {
 		for next < len(b) && b[next].Seconds <= sample.Seconds {
 			last = b[next]

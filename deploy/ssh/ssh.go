@@ -172,18 +172,21 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: name more hosts (--hosts)", err)
 	}
-	places, volumes := map[string]int{}, map[string]int{}
+	places := map[string]int{}
+	volumes := map[string]int{}
 	// Units with a node come first. Units without one follow those with which they share a volume.
 	for _, spec := range specs {
 		if spec.Node == "" {
 			continue
 		}
-		index, volume := slices.Index(names, nodes[spec.Node]), fleet.Volume("", spec)
+		index := slices.Index(names, nodes[spec.Node])
+		volume := fleet.Volume("", spec)
 		if other, shared := volumes[volume]; shared && other != index {
 			return nil, fmt.Errorf("unit %s on %s shares the volume %s with a unit on another host, and hosts have "+
 				"no common folder: place both on one node", spec.Name, spec.Node, volume)
 		}
-		places[spec.Name], volumes[volume] = index, index
+		places[spec.Name] = index
+		volumes[volume] = index
 	}
 	next := 0
 	for _, spec := range specs {
@@ -195,7 +198,8 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 		if !shared {
 			index, next = next%hosts, next+1
 		}
-		places[spec.Name], volumes[volume] = index, index
+		places[spec.Name] = index
+		volumes[volume] = index
 	}
 	return places, nil
 }
@@ -264,7 +268,8 @@ func (d *Deployer) Close() error {
 	}
 	err := leaveAll(d.hosts)
 	d.launcher.Close()
-	d.launcher, d.hosts = nil, nil
+	d.launcher = nil
+	d.hosts = nil
 	return err
 }
 

@@ -19,7 +19,10 @@ func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor)
 
 // playConductor deploys units to hosts, and lets them run.
 func playConductor(args []string) error {
-	program, agent, dir, names := args[0], args[1], args[2], args[3:]
+	program := args[0]
+	agent := args[1]
+	dir := args[2]
+	names := args[3:]
 	_, err := newDeployer(program, agent, names).Deploy(context.Background(), deploytest.Layout("front"), dir)
 	return err
 }

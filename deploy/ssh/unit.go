@@ -35,7 +35,9 @@ func (u *unit) Start(ctx context.Context) error {
 		close(u.Ended)
 		return fmt.Errorf("start unit %s on host %s: %w", u.Spec.Name, u.host.name, err)
 	}
-	u.life, u.PID, u.Commands = started.Life, started.PID, u
+	u.life = started.Life
+	u.PID = started.PID
+	u.Commands = u
 	u.SetHostPID(started.PID)
 	go u.listen()
 	return nil

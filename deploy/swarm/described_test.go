@@ -22,7 +22,8 @@ func TestSwarmEvaluatesNothingOfTheUsers(t *testing.T) {
 	}
 	d := &deployment{deployer: &Deployer{images: &containers.Images{}}}
 	var wanted containers.Container
-	wanted.Hostname, wanted.Env = "{{.Node.ID}}", []string{"A={{.Service.Name}}"}
+	wanted.Hostname = "{{.Node.ID}}"
+	wanted.Env = []string{"A={{.Service.Name}}"}
 	wanted.Mounts = []lab.ContainerMount{{Kind: lab.MountBind, Source: "/{{.a}}", Target: "/{{.b}}"},
 		{Kind: lab.MountVolume, Source: "/{{.c}}", Target: "/{{.d}}"}}
 	spec := lab.UnitSpec{Name: "{{.e}}", Runnable: lab.Runnable{Image: "web:1", Foreign: true}}

@@ -53,7 +53,8 @@ func (d *detour) set(ctx context.Context, on bool) error {
 
 // redirect forwards callers of a unit's first node to its present one, if the unit has moved.
 func (t *privateTrial) redirect(ctx context.Context, s *service) error {
-	unit, to := s.Spec.Name, t.life(s).node
+	unit := s.Spec.Name
+	to := t.life(s).node
 	t.mu.Lock()
 	first := t.first[unit]
 	t.mu.Unlock()

@@ -69,7 +69,8 @@ func (p *privateSite) can() lab.Capabilities {
 // has a fault of an earlier trial: all trials of a study need the same nodes.
 func (p *privateSite) enter(ctx context.Context) error {
 	if p.cluster == nil {
-		begun, d := time.Now(), p.deployer
+		begun := time.Now()
+		d := p.deployer
 		up, err := private.Up(ctx, d.label, p.dir)
 		if err != nil {
 			return err

@@ -37,16 +37,23 @@ type privateTrial struct {
 
 // begin implements site.
 func (p *privateSite) begin(d *deployment) siteTrial {
-	d.manager, d.network, d.patience = p.cluster.Manager(), private.Overlay, upPatience
+	d.manager = p.cluster.Manager()
+	d.network = private.Overlay
+	d.patience = upPatience
 	return &privateTrial{deployment: d, cluster: p.cluster, ports: map[string][]int{},
 		latest: map[string]*private.Node{}, first: map[string]*private.Node{}, detours: map[string]*detour{}}
 }
 
 // complete implements siteTrial.
 func (t *privateTrial) complete(p *fleet.Platform[*service]) {
-	p.Reach, p.Dial = t.reach, t.dial
-	p.Started, p.BetweenStages, p.Next, p.Clear = t.reachPublished, t.awaitKnown, t.next, t.clear
-	p.Cut, p.Images = t.cut, images.Sizes
+	p.Reach = t.reach
+	p.Dial = t.dial
+	p.Started = t.reachPublished
+	p.BetweenStages = t.awaitKnown
+	p.Next = t.next
+	p.Clear = t.clear
+	p.Cut = t.cut
+	p.Images = images.Sizes
 	p.Gone = func(ctx context.Context, s *service) error { return t.life(s).Gone(ctx) }
 	p.Describe = func(s *service) string {
 		return fmt.Sprintf("container %.12s on %s", t.life(s).Container, t.life(s).node.Name)
@@ -223,7 +230,9 @@ func (t *privateTrial) cut(ctx context.Context, s *service, off bool) error {
 	change := func(command, rule string) error {
 		return hosts.In(ctx, s.HostPID(), "iptables", "--wait", command, rule, "--jump DROP")
 	}
-	do, undo, in := "--delete", "--insert", "INPUT ! --in-interface lo"
+	do := "--delete"
+	undo := "--insert"
+	in := "INPUT ! --in-interface lo"
 	if off {
 		do, undo = undo, do
 	}
@@ -243,7 +252,10 @@ func (t *privateTrial) cut(ctx context.Context, s *service, off bool) error {
 // was, or, if it may move, where the layout or else the scheduler of the swarm places it.
 func (t *privateTrial) next(_ context.Context, ended *service, mayMove bool) (*service, error) {
 	s := t.newService(ended.Spec)
-	s.id, s.made, s.former, s.token = ended.id, ended.made, ended.former, ended.token
+	s.id = ended.id
+	s.made = ended.made
+	s.former = ended.former
+	s.token = ended.token
 	s.made.TaskTemplate.Placement = on(t.life(ended).node)
 	if mayMove {
 		s.made.TaskTemplate.Placement = t.placement(ended.Spec)

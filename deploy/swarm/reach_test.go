@@ -20,7 +20,9 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 	}{{lab.ReachUsual, "node-2"}, {lab.ReachPublished, "node-2"}, {lab.ReachPublished, "node-1"}} {
 		t.Logf("reach %q on %s", c.at, c.node)
 		l := deploytest.Layout("front")
-		l.Units[0].Node, l.Units[1].Node, l.Units[1].Reached = "node-1", c.node, c.at
+		l.Units[0].Node = "node-1"
+		l.Units[1].Node = c.node
+		l.Units[1].Reached = c.at
 		made := deploytest.Deploy(t, d, l)
 		running := made.(*deployment)
 		address := running.trial.Environment(l.Units[0])[lab.PeerVariable("front")]

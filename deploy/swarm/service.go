@@ -130,7 +130,9 @@ func (s *service) create(ctx context.Context) error {
 // specify fills in the specification of the service. Everybody who may use the swarm can read it: it holds no
 // secrets of our units, but the whole environment of a foreign one.
 func (s *service) specify(ctx context.Context) error {
-	d, spec, control := s.deployment, s.Spec, ""
+	d := s.deployment
+	spec := s.Spec
+	control := ""
 	if !s.Prepares {
 		control = containers.AnyAddress(containers.ControlPort)
 	}
@@ -188,7 +190,8 @@ func (s *service) awaitTask(ctx context.Context) error {
 			// A rejected task never ran, even if it names a container.
 			began := task.Status.ContainerStatus.ContainerID != "" && task.Status.State != "rejected"
 			if began && s.adopt(ctx, task) {
-				s.former, s.started = append(s.former, task.ID), true
+				s.former = append(s.former, task.ID)
+				s.started = true
 				return true, nil
 			}
 			if hasEnded(task) {

@@ -25,7 +25,9 @@ func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor)
 // playConductor deploys units of the program args[0] in the folder args[1] with the label args[2], and lets
 // them run.
 func playConductor(args []string) error {
-	program, dir, label := args[0], args[1], args[2]
+	program := args[0]
+	dir := args[1]
+	label := args[2]
 	trial := filepath.Join(dir, "trial")
 	if err := os.Mkdir(trial, 0o700); err != nil {
 		return err
@@ -97,7 +99,8 @@ func left(label, dir string) []string {
 func waiting() lab.Layout {
 	l := deploytest.Layout("front", "stock")
 	l.Units[1].Env = []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}
-	l.Units[1].Cores, l.Units[2].Node = []int{1001}, "node-3"
+	l.Units[1].Cores = []int{1001}
+	l.Units[2].Node = "node-3"
 	return l
 }
 
@@ -159,7 +162,8 @@ func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 // remains is only what the sweeper removes: files and control groups.
 func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	need(t)
-	dir, program := folder(t), deploytest.Program(t)
+	dir := folder(t)
+	program := deploytest.Program(t)
 	const label = "000000-7-7"
 	deploytest.Kill(t, program, dir, label)
 	deploytest.AwaitGone(t, label)

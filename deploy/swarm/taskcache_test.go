@@ -16,7 +16,8 @@ func TestAdvice(t *testing.T) {
 		"no suitable node (insufficient resources)":           "look at docker node ls",
 	} {
 		task := engine.Task{ID: "1"}
-		task.Status.State, task.Status.Err = "rejected", said
+		task.Status.State = "rejected"
+		task.Status.Err = said
 		deploytest.Says(t, describe(task), "rejected: "+said+": ", want)
 	}
 }

@@ -43,7 +43,8 @@ func (t *userTrial) newSiteLife(s *service) siteLife {
 // lifeIn returns a life of a unit in a task.
 func (t *userTrial) lifeIn(s *service, in *userTask, starter *fleet.Starter) *userLife {
 	l := &userLife{StarterLife: starter.Life(t.Watching), userTask: in, trial: t, service: s}
-	s.ReadLog, s.Healthy = l.readLog, l.awaitHealthy
+	s.ReadLog = l.readLog
+	s.Healthy = l.awaitHealthy
 	return l
 }
 
@@ -129,7 +130,8 @@ func (l *userLife) awaitHealthy(ctx context.Context) error {
 
 // orders returns the orders of the starter, packed for a secret, with the files of the unit's folder.
 func (l *userLife) orders(wanted containers.Container) ([]byte, error) {
-	spec, trial := l.service.Spec, l.trial.trialOf(l.service.Spec)
+	spec := l.service.Spec
+	trial := l.trial.trialOf(l.service.Spec)
 	volume := fleet.Volume(trial.Dir, spec)
 	orders := lab.StarterOrders{Volume: volume, User: containers.Nobody, Run: wanted.Entrypoint,
 		Dir: cmp.Or(wanted.Dir, volume), Faults: l.FaultSettings(containers.AnyAddress(containers.StarterPort))}
@@ -139,7 +141,8 @@ func (l *userLife) orders(wanted containers.Container) ([]byte, error) {
 	if spec.Server != nil {
 		for _, setup := range spec.Server.Setup {
 			preparing := spec
-			preparing.Program, preparing.Args = setup.Program, setup.Args
+			preparing.Program = setup.Program
+			preparing.Args = setup.Args
 			words, err := trial.Command(preparing)
 			if err != nil {
 				return nil, err

@@ -136,8 +136,8 @@ func (u *UserSwarm) asUserCluster() containers.UserCluster {
 	for _, n := range u.nodes {
 		resources := n.Description.Resources
 		c.Nodes = append(c.Nodes, n.Description.Hostname)
-		c.Largest.CPU, c.Largest.Memory = max(c.Largest.CPU, float64(resources.NanoCPUs)/1e9),
-			max(c.Largest.Memory, resources.MemoryBytes)
+		c.Largest.CPU = max(c.Largest.CPU, float64(resources.NanoCPUs)/1e9)
+		c.Largest.Memory = max(c.Largest.Memory, resources.MemoryBytes)
 	}
 	return c
 }

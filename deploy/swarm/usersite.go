@@ -311,7 +311,10 @@ func request(connection net.Conn, wanted string) (string, error) {
 // leave removes all objects of this conductor and waits until they are gone.
 func (u *userSite) leave() error {
 	manager := u.manager
-	u.manager, u.network, u.proxies, u.inside = nil, "", nil, nil
+	u.manager = nil
+	u.network = ""
+	u.proxies = nil
+	u.inside = nil
 	if manager == nil { // nothing was made
 		return nil
 	}

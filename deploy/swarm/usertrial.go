@@ -23,15 +23,22 @@ type userTrial struct {
 
 // begin implements site.
 func (u *userSite) begin(d *deployment) siteTrial {
-	d.manager, d.network, d.patience = u.manager, u.network, pullPatience
+	d.manager = u.manager
+	d.network = u.network
+	d.patience = pullPatience
 	return &userTrial{deployment: d, site: u, cache: &taskCache{}}
 }
 
 // complete implements siteTrial. Nothing restarts: only a starter could do that, and containers of users'
 // images have none.
 func (t *userTrial) complete(p *fleet.Platform[*service]) {
-	p.SetsUp, p.NoRestarts, p.Reach, p.Dial = true, true, t.reach, t.reach
-	p.BetweenStages, p.Next, p.Clear = t.awaitKnown, t.next, t.clear
+	p.SetsUp = true
+	p.NoRestarts = true
+	p.Reach = t.reach
+	p.Dial = t.reach
+	p.BetweenStages = t.awaitKnown
+	p.Next = t.next
+	p.Clear = t.clear
 	p.NodeOf = func(s *service) string {
 		task, _ := t.cache.latest(s.id)
 		return t.site.nodeName(task.NodeID)

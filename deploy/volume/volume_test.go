@@ -30,7 +30,8 @@ func TestFilledAndDrained(t *testing.T) {
 	folderOf := func(u lab.UnitSpec) string { return filepath.Join(dir, u.Name) }
 	testset.Must(t, Prepare(units, folderOf, nil))
 	t.Cleanup(func() { _ = UnmountBelow(dir) })
-	stock, kept := folderOf(units[1]), filepath.Join(folderOf(units[1]), "kept")
+	stock := folderOf(units[1])
+	kept := filepath.Join(folderOf(units[1]), "kept")
 	writeMore := func() error { return os.WriteFile(filepath.Join(stock, "more"), make([]byte, 1<<20), 0o600) }
 	testset.Must(t, os.WriteFile(kept, []byte("flour"), 0o600))
 	outside := filepath.Join(t.TempDir(), "outside")

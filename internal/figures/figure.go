@@ -70,7 +70,8 @@ func Ratio(name string, better lab.Direction, numerator, denominator []float64) 
 
 // To returns a copy of the figure with a goal.
 func (f Figure) To(goal Goal) Figure {
-	f.Must, f.Stretch = &goal.Must, &goal.Stretch
+	f.Must = &goal.Must
+	f.Stretch = &goal.Stretch
 	return f
 }
 

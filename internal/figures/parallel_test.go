@@ -68,7 +68,8 @@ func TestInParallelEndsWithItsWorkers(t *testing.T) {
 }
 
 func TestOwnCPURises(t *testing.T) {
-	before, after := OwnCPU(), time.Duration(0)
+	before := OwnCPU()
+	after := time.Duration(0)
 	for after = before; after == before; after = OwnCPU() {
 	}
 	if after < before {

@@ -45,7 +45,8 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 	lines, done := "", false
 	for retries := 0; !done; retries++ {
 		command := exec.CommandContext(ctx, "erl_call", "-n", server.RabbitNode, "-fetch_stdout", "-e")
-		command.Env, command.Stdin = i.environment(), strings.NewReader(depthsScript)
+		command.Env = i.environment()
+		command.Stdin = strings.NewReader(depthsScript)
 		answer, err := command.Output()
 		if err != nil {
 			if exit, is := errors.AsType[*exec.ExitError](err); is {
@@ -74,7 +75,8 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 
 // environment returns the environment variables of the server, which its own command-line tools need, too.
 func (i *Instance) environment() []string {
-	unit, endpoints := i.Unit(i.name), map[string]lab.Endpoint{}
+	unit := i.Unit(i.name)
+	endpoints := map[string]lab.Endpoint{}
 	for _, port := range unit.Ports {
 		address := i.address(port)
 		endpoints[lab.PortOf(i.name, port)] = lab.Endpoint{Bind: address, Dial: address}

@@ -71,7 +71,8 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 	if err != nil {
 		return nil, err
 	}
-	unit, programs := described.Unit(string(kind)), ""
+	unit := described.Unit(string(kind))
+	programs := ""
 	if unit.Own != "" { // a program of Cleave, which the first test that needs it builds
 		if programs, err = own.folderWith(unit.Own); err != nil {
 			return nil, err

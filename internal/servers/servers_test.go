@@ -84,7 +84,8 @@ func expectServer(t *testing.T, instance *Instance, words wordClient) {
 	ctx := testContext(t)
 	testset.Must(t, words.write(ctx, instance, "a"))
 	expectClosed(t, instance, words)
-	address, before := instance.Address(), pids(instance)
+	address := instance.Address()
+	before := pids(instance)
 	testset.Must(t, instance.Kill())
 	expectGone(t, before)
 	if err := instance.Kill(); err == nil || !strings.Contains(err.Error(), "it has ended") {
@@ -260,7 +261,8 @@ func TestPortsAreKeptWhileTheServerIsDown(t *testing.T) {
 
 func TestAServerIsSharedUntilTheEndOfItsProgram(t *testing.T) {
 	s := sharedServers{begun: map[string]*sharedServer{}}
-	one, other := s.server(server.NATS, server.Settings{}), s.server(server.NATS, server.Settings{})
+	one := s.server(server.NATS, server.Settings{})
+	other := s.server(server.NATS, server.Settings{})
 	if one.err != nil || one != other {
 		t.Fatalf("two calls return two servers: %t, %v", one != other, one.err)
 	}

@@ -86,7 +86,8 @@ func goTest(g group, events func(io.Reader) error) error {
 // results.
 func runAll(test tester, all []group, to io.Writer) (*tally, error) {
 	shared := &lockedWriter{to: to}
-	counted, problems := make([]*tally, len(all)), make([]error, len(all))
+	counted := make([]*tally, len(all))
+	problems := make([]error, len(all))
 	var running sync.WaitGroup
 	for i, g := range all {
 		running.Go(func() { counted[i], problems[i] = runOnce(test, g, shared) })

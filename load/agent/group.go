@@ -78,7 +78,8 @@ func lead(
 		a.send(lab.Command{Command: lab.CommandStart})
 	}
 	limit := whole.Longest() + reportTimeout
-	names, parts := make([]string, len(agents)), make([]trial.Outcome, len(agents))
+	names := make([]string, len(agents))
+	parts := make([]trial.Outcome, len(agents))
 	err := forAll(agents, giveUp, func(a *member) (err error) {
 		names[a.number] = a.name
 		parts[a.number], err = a.finish(ctx, limit)
@@ -109,8 +110,10 @@ func (g Group) startAll(ctx context.Context) ([]*member, error) {
 		}
 		agents = append(agents, a)
 		job := whole
-		job.Schema, job.Seconds = Schema, true
-		job.Spec.Part, job.Spec.Of = i, len(g.Commands)
+		job.Schema = Schema
+		job.Seconds = true
+		job.Spec.Part = i
+		job.Spec.Of = len(g.Commands)
 		go a.send(job) // a long job may block until the agent reads it; ready shows that it has done so
 	}
 	return agents, nil

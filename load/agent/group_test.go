@@ -164,7 +164,8 @@ func TestJoiningLosesNothing(t *testing.T) {
 	counts := map[int64]int64{}
 	for i, name := range names {
 		spec := job.Spec
-		spec.Part, spec.Of = i, len(names)
+		spec.Part = i
+		spec.Of = len(names)
 		prepared, err := spec.Prepare(t.Context())
 		testset.Must(t, err)
 		played, err := prepared.Play(t.Context(), trial.Hooks{})
@@ -300,7 +301,8 @@ func TestAgentsGoOnWhereOthersEnded(t *testing.T) {
 		seen[r.URL.Path]++
 	}))
 	t.Cleanup(server.Close)
-	job, from := jobFor(t, server.URL), int64(1)
+	job := jobFor(t, server.URL)
+	from := int64(1)
 	job.Spec.Scenario.Values = map[string]scenario.Value{"user": {Sequence: &from}, "key": {UUID: &struct{}{}}}
 	job.Spec.Scenario.Flows[0].Steps[0].Request = "GET /${user}"
 	job.Spec.Scenario.Flows[0].Steps = append(job.Spec.Scenario.Flows[0].Steps,

@@ -192,7 +192,8 @@ func (j Job) Pack() (Job, error) {
 		}
 		data[name] = d
 	}
-	j.Spec.Scenario.Data, j.Spec.Dir = data, ""
+	j.Spec.Scenario.Data = data
+	j.Spec.Dir = ""
 	return j, nil
 }
 

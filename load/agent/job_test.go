@@ -17,7 +17,8 @@ func TestJobsArePlainJSON(t *testing.T) {
 		testset.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	job := jobFor(t, "http://127.0.0.1/")
-	job.Spec.Dir, job.Spec.Load = dir, scenario.Load{Replay: "times"}
+	job.Spec.Dir = dir
+	job.Spec.Load = scenario.Load{Replay: "times"}
 	job.Spec.Scenario.Data = map[string]scenario.Data{"people": {CSV: "users.csv"}}
 	packed, err := job.Pack()
 	testset.Must(t, err)

@@ -47,7 +47,8 @@ func start(group context.Context, number int, command []string) (*member, error)
 		events: make(chan lab.Event), group: group, log: bounded.Tail{Most: 2048}}
 	a.process = exec.Command(command[0], command[1:]...)
 	a.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	a.process.Stderr, a.process.WaitDelay = &a.log, outputTimeout
+	a.process.Stderr = &a.log
+	a.process.WaitDelay = outputTimeout
 	var err error
 	if a.input, err = a.process.StdinPipe(); err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ func (n *network) simulate(ctx context.Context, unit string, addresses []string)
 		if err != nil {
 			return nil, err
 		}
-		n.relays, dialed = append(n.relays, made), append(dialed, made.Address())
+		n.relays = append(n.relays, made)
+		dialed = append(dialed, made.Address())
 		if n.proof, err = made.Slow(ctx, slow); err != nil {
 			return nil, err
 		}

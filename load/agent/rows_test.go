@@ -106,7 +106,9 @@ func TestRowsComeInParts(t *testing.T) {
 	url, seen := counted(t)
 	job := jobFor(t, url)
 	t.Setenv("CLEAVE_DIR", t.TempDir())
-	job.Rows, job.Warmup, job.History = true, 100*ms, "history.jsonl"
+	job.Rows = true
+	job.Warmup = 100 * ms
+	job.History = "history.jsonl"
 	job.Spec.Load = scenario.Load{Rate: "3000", Duration: 500 * ms}
 	u := ready(t, &job)
 	warm := seen.Load()
@@ -126,7 +128,8 @@ func TestRowsComeInParts(t *testing.T) {
 	}
 	report := u.report()
 	text := u.handed
-	sent, attempts := report.Outcome.Summary.Sent, int64(bytes.Count(text, []byte("\n")))
+	sent := report.Outcome.Summary.Sent
+	attempts := int64(bytes.Count(text, []byte("\n")))
 	if listed != sent || parts != (sent+rowsAtOnce-1)/rowsAtOnce || attempts != warm+sent ||
 		attempts != seen.Load() {
 		t.Errorf("%d rows in %d parts for %d operations, %d in the history; the server saw %d, %d to warm up",

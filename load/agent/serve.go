@@ -69,7 +69,8 @@ func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err 
 	s.Job = *job
 	ctx, s.stop = context.WithCancelCause(ctx)
 	defer s.stop(nil)
-	s.started, s.stopped = make(chan struct{}), make(chan error, 1)
+	s.started = make(chan struct{})
+	s.stopped = make(chan error, 1)
 	go s.listen()
 	defer func() { err = errors.Join(err, s.clean()) }()
 	if err := s.prepare(ctx); err != nil {
@@ -188,7 +189,8 @@ func (s *served) findTarget(ctx context.Context) error {
 	}
 	u.Scheme = cmp.Or(u.Scheme, "http")
 	u.Host = addresses[0].String()
-	s.Spec.Target, s.Spec.Replicas = u.String(), addresses[1:]
+	s.Spec.Target = u.String()
+	s.Spec.Replicas = addresses[1:]
 	for _, address := range addresses {
 		s.Made = append(s.Made, netip.PrefixFrom(address.Addr(), address.Addr().BitLen()))
 	}
@@ -270,11 +272,13 @@ func (s *served) settle(ctx context.Context, path string) (time.Duration, error)
 // capacity.
 func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
-	hooks.Connected, hooks.Second = s.connected(ctx), s.sendLoaded
+	hooks.Connected = s.connected(ctx)
+	hooks.Second = s.sendLoaded
 	capacity := trial.CapacitySearch{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes,
 		Confirm: s.Votes != 1, Hooks: hooks, Settle: s.settleBetween}
 	if s.MaxSteal > 0 {
-		capacity.Host, capacity.MaxSteal = s.host, s.MaxSteal
+		capacity.Host = s.host
+		capacity.MaxSteal = s.MaxSteal
 	}
 	outcome, err := s.trial.Search(ctx, capacity)
 	if err == nil && s.Between != "" {
@@ -286,7 +290,8 @@ func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 // fixed plays one load.
 func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
-	hooks.Connected, hooks.Cohorts = s.connected(ctx), true
+	hooks.Connected = s.connected(ctx)
+	hooks.Cohorts = true
 	list := &sentRows{channel: s.channel, also: hooks.Row}
 	if s.Rows {
 		hooks.Row = list.add

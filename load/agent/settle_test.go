@@ -46,7 +46,8 @@ func TestTheLoadIsOverWhenTheTargetHasSettled(t *testing.T) {
 	server := httptest.NewServer(target)
 	defer server.Close()
 	job := jobFor(t, server.URL)
-	job.Warmup, job.Settle = 100*ms, Await{Path: "/settled", For: scenario.Duration(time.Minute)}
+	job.Warmup = 100 * ms
+	job.Settle = Await{Path: "/settled", For: scenario.Duration(time.Minute)}
 	job.Between = "/settled?follows"
 	u := ready(t, &job)
 	warm := target.operations.Load()
@@ -79,7 +80,8 @@ func checkSpectra(t *testing.T, report Report, sent int64) {
 		lab.ResponseTime: {report.Outcome.Summary.ResponseTime.P50, report.Outcome.Summary.ResponseTime.Max},
 		lab.ServiceTime:  {report.Outcome.Summary.ServiceTime.P50, report.Outcome.Summary.ServiceTime.Max},
 	} {
-		got, last := map[float64]float64{}, 0.0
+		got := map[float64]float64{}
+		last := 0.0
 		for _, q := range spectra[quantity] {
 			got[q.Share] = q.Value
 			if q.Value < last {

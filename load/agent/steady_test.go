@@ -30,7 +30,8 @@ func playLoad(
 	}))
 	defer server.Close()
 	job := jobFor(t, server.URL)
-	job.Spec.Load, job.Spec.Connections = load, 256
+	job.Spec.Load = load
+	job.Spec.Connections = 256
 	u := ready(t, &job)
 	report := u.play()
 	if report.Outcome.Cohorts == nil {

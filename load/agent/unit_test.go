@@ -110,7 +110,10 @@ func TestGeneratorUnit(t *testing.T) {
 	t.Setenv(lab.PeerVariable("front-door"), strings.TrimPrefix(url, "http://"))
 	t.Setenv("CLEAVE_DIR", dir)
 	job := jobFor(t, "http://somewhere.test/?n=1")
-	job.Unit, job.Warmup, job.History, job.Loaded = "front-door", 100*ms, "history.jsonl", true
+	job.Unit = "front-door"
+	job.Warmup = 100 * ms
+	job.History = "history.jsonl"
+	job.Loaded = true
 	job.Await = Await{For: scenario.Duration(time.Minute), Path: "/healthz"}
 	job.Files = map[string][]byte{"times": nil}
 	u := ready(t, &job)
@@ -163,7 +166,8 @@ func TestTheNetworkBeforeASystemIsHeld(t *testing.T) {
 func TestGeneratorUnitSearches(t *testing.T) {
 	url, _ := counted(t)
 	job := jobFor(t, url)
-	job.Search, job.Objective = true, "p50<0.000001ms" // nothing is so fast
+	job.Search = true
+	job.Objective = "p50<0.000001ms" // nothing is so fast
 	job.Spec.Load.Duration = 100 * ms
 	u := ready(t, &job)
 	u.command(lab.CommandStart)
@@ -186,8 +190,12 @@ func TestWhatASearchFindsIsConfirmed(t *testing.T) {
 	url, _ := counted(t)
 	for votes, confirmed := range map[int]bool{0: true, 1: false} {
 		job := jobFor(t, url)
-		job.Search, job.Objective, job.Resolution, job.Votes = true, "rate<150", 2, votes
-		job.Spec.Load.Duration, job.Spec.Load.Rate = 100*ms, "100"
+		job.Search = true
+		job.Objective = "rate<150"
+		job.Resolution = 2
+		job.Votes = votes
+		job.Spec.Load.Duration = 100 * ms
+		job.Spec.Load.Rate = "100"
 		u := ready(t, &job)
 		report := u.play()
 		probes := report.Outcome.Summary.Capacity.Probes
@@ -268,7 +276,8 @@ func TestTheEndOfItsInputEndsAnAgent(t *testing.T) {
 func TestAgentsOutliveNoLeader(t *testing.T) {
 	url, _ := counted(t)
 	job := jobFor(t, url)
-	job.Spec.Load.Duration, job.Seconds = scenario.Duration(time.Hour), true
+	job.Spec.Load.Duration = scenario.Duration(time.Hour)
+	job.Seconds = true
 	line, err := json.Marshal(job)
 	testset.Must(t, err)
 	agent := program(t, "agent")

@@ -34,7 +34,8 @@ func (s *served) warmUp(ctx context.Context) error {
 	if s.WarmupLimit > 0 {
 		s.warm = &lab.WarmUp{}
 		least := max(time.Duration(s.Warmup), min(s.trial.Duration(), warmUpLeast))
-		hooks.Interval, hooks.Enough = warmUpSlice, new(atomic.Bool)
+		hooks.Interval = warmUpSlice
+		hooks.Enough = new(atomic.Bool)
 		hooks.Second = func(second trial.Second) error {
 			// After the longest time nothing begins: the load only waits for answers.
 			if !hooks.Enough.Load() && second.Results.To <= longest {

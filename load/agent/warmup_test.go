@@ -55,7 +55,8 @@ func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 			url, seen := warming(t, c.takes)
 			job := jobFor(t, url)
 			job.Spec.Load = scenario.Load{Users: 4, Duration: 500 * ms}
-			job.Warmup, job.WarmupLimit = c.least, c.limit
+			job.Warmup = c.least
+			job.WarmupLimit = c.limit
 			u := ready(t, &job)
 			warm := seen.Load()
 			report := u.play()
@@ -85,7 +86,8 @@ func TestAWarmUpLeavesNothingOpen(t *testing.T) {
 	url, _ := warming(t, func(time.Duration) time.Duration { return 10 * time.Millisecond })
 	job := jobFor(t, url)
 	job.Spec.Load = scenario.Load{Users: 4, Duration: 500 * ms}
-	job.WarmupLimit, job.History = 60_000*ms, "history.jsonl"
+	job.WarmupLimit = 60_000 * ms
+	job.History = "history.jsonl"
 	u := ready(t, &job)
 	u.play()
 	if all, right := bytes.Count(u.handed, []byte("\n")),

@@ -56,8 +56,12 @@ func (p *plan) read(arguments []string) (out string, err error) {
 		return "", fmt.Errorf("%q is no flag: bench takes flags only, see bench -help", flags.Arg(0))
 	}
 	if *quick {
-		p.rounds, p.length, p.stall, p.memory, p.others, p.probe = 1, 2*time.Second, 8*time.Second, 10*time.Second,
-			8*time.Second, 2*time.Second
+		p.rounds = 1
+		p.length = 2 * time.Second
+		p.stall = 8 * time.Second
+		p.memory = 10 * time.Second
+		p.others = 8 * time.Second
+		p.probe = 2 * time.Second
 	}
 	if *only != "" {
 		p.only = strings.Split(*only, ",")

@@ -32,7 +32,8 @@ const (
 
 // knownQueues returns both queues with their capacities by theory.
 func knownQueues() []knownQueue {
-	service, limit := meanService.Seconds(), timeLimit.Seconds()
+	service := meanService.Seconds()
+	limit := timeLimit.Seconds()
 	return []knownQueue{
 		{"M/D/1", false, queueing.CapacityMD1(limitedShare, service, limit)},
 		{"M/M/1", true, queueing.CapacityMM1(limitedShare, service, limit)},

@@ -42,7 +42,8 @@ func floor(address, seconds string) error {
 			return err
 		}
 	}
-	buffer, came := make([]byte, 1<<16), new(events)
+	buffer := make([]byte, 1<<16)
+	came := new(events)
 	for end := time.Now().Add(time.Duration(length) * time.Second); time.Now().Before(end); {
 		for range 1000 { // so that reading the clock costs next to nothing
 			ready, err := wait(epoll, came)
@@ -127,7 +128,8 @@ func sizeOfAnswer(address string, request []byte) (int, error) {
 		return 0, err
 	}
 	const moment = 200 * time.Millisecond
-	size, buffer := 0, make([]byte, 1<<16)
+	size := 0
+	buffer := make([]byte, 1<<16)
 	for connection.SetReadDeadline(time.Now().Add(moment)) == nil {
 		n, err := connection.Read(buffer)
 		if size += n; err != nil {

@@ -17,13 +17,15 @@ import (
 // called. That function returns the values in bytes, with the peak as the last one.
 func watchMemory(pid int) func() []float64 {
 	const every = 100 * time.Millisecond
-	stop, seen := make(chan struct{}), make(chan []float64)
+	stop := make(chan struct{})
+	seen := make(chan []float64)
 	go func() {
 		var values []float64
 		var peak float64
 		for {
 			if resident, most, known := memoryOf(pid); known {
-				values, peak = append(values, resident), most
+				values = append(values, resident)
+				peak = most
 			}
 			select {
 			case <-stop:

@@ -106,7 +106,8 @@ func generate(cores string, command []string, url, scratch string, limit time.Du
 	defer cancel()
 	run := pinned(ctx, cores, arguments)
 	var text bytes.Buffer
-	run.Stdout, run.Stderr = &text, &text
+	run.Stdout = &text
+	run.Stderr = &text
 	if err := run.Start(); err != nil {
 		return g, err
 	}

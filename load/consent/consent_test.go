@@ -261,7 +261,8 @@ func TestRefusedLoads(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			g, r := guard(t), shop()
+			g := guard(t)
+			r := shop()
 			c.change(&g, &r)
 			_, err := g.Admit(t.Context(), r)
 			var refusal *Refusal

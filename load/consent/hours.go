@@ -40,7 +40,8 @@ func ParseHours(text string) (Hours, error) {
 			return h, fmt.Errorf("hours %q: %w: use a zone such as UTC or Europe/Berlin", text, err)
 		}
 	}
-	h.from, h.to = clock(begin), clock(end)
+	h.from = clock(begin)
+	h.to = clock(end)
 	return h, nil
 }
 

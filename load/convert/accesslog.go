@@ -131,7 +131,8 @@ func readObject(of gjson.Result) (l logged, ok bool) {
 		l.target += "?" + strings.TrimPrefix(query, "?")
 	}
 	if words := strings.Fields(first("request").String()); l.method == "" && len(words) > 1 {
-		l.method, l.target = words[0], words[1] // "GET / HTTP/1.1"
+		l.method = words[0]
+		l.target = words[1] // "GET / HTTP/1.1"
 	}
 	if u, err := url.Parse(l.target); err == nil && u.Host != "" {
 		l.target = u.RequestURI()

@@ -260,7 +260,8 @@ func newDraft(name string) *draft {
 func (d *draft) note(where, what, why string) {
 	n := Note{Where: where, What: what, Why: why}
 	if _, known := d.noted[n]; !known {
-		d.notes, d.noted[n] = append(d.notes, n), false
+		d.notes = append(d.notes, n)
+		d.noted[n] = false
 	}
 }
 

@@ -199,7 +199,8 @@ func TestNamesAreNoTemplates(t *testing.T) {
 
 // TestManyNamesAndNotes: every name is another one, and a large document does not take minutes.
 func TestManyNamesAndNotes(t *testing.T) {
-	d, begun := newDraft("a"), time.Now()
+	d := newDraft("a")
+	begun := time.Now()
 	for i, want := range []string{"x", "x_3", "x_2", "x_4", "x_3_2"} {
 		if got := d.name([]string{"x", "x_3", "x", "x", "x_3"}[i]); got != want {
 			t.Errorf("name %d is %s, want %s", i+1, got, want)

@@ -140,7 +140,8 @@ func split(words []string, separators ...string) [][]string {
 		if i < 0 {
 			return append(parts, words)
 		}
-		parts, words = append(parts, words[:i]), words[i+1:]
+		parts = append(parts, words[:i])
+		words = words[i+1:]
 	}
 }
 
@@ -295,7 +296,9 @@ func (r *curlRequest) addLost(f *pflag.FlagSet) {
 // addData adds a part of the body, as curl's data options do.
 func (c *commands) addData(r *curlRequest, option, value string) {
 	r.asJSON = r.asJSON || option == "json"
-	field, rest, isFile := "", value, strings.HasPrefix(value, "@")
+	field := ""
+	rest := value
+	isFile := strings.HasPrefix(value, "@")
 	if option == "data-urlencode" {
 		at := strings.IndexAny(value, "=@")
 		if isFile = at >= 0 && value[at] == '@'; at > 0 {
@@ -365,7 +368,8 @@ func (c *commands) command(where string, words []string) {
 		one := &recorded{where: where, method: cmp.Or(r.method, usual), address: r.fullURL(address, body),
 			headers: r.headers, cookies: r.cookies}
 		if body != "" && !r.asQuery {
-			one.body, one.mimeType = body, mime
+			one.body = body
+			one.mimeType = mime
 		}
 		reason := one.parse()
 		if reason == "" && !r.raw && globs.MatchString(address) {

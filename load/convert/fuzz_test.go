@@ -45,7 +45,9 @@ func fuzz(f *testing.F, format string, fixtures ...string) {
 // single row that has all columns of the scenario.
 func dataOf(c *Conversion) map[string][]byte {
 	text, _ := c.YAML("columns") // compiled has checked the error already
-	header, row, seen := "a", "1", map[string]bool{"a": true}
+	header := "a"
+	row := "1"
+	seen := map[string]bool{"a": true}
 	for _, column := range regexp.MustCompile(`\$\{\w+\.(\w+)\}`).FindAllStringSubmatch(string(text), -1) {
 		if !seen[column[1]] {
 			seen[column[1]] = true

@@ -21,7 +21,8 @@ import (
 // newEntry returns the request of an entry of a recording (HAR 1.2), with the cookies that its answer sets.
 // Like complete, it accepts fields of another type than HAR's if their value is clear.
 func newEntry(number int, of gjson.Result) *recorded {
-	request, response := of.Get("request"), of.Get("response")
+	request := of.Get("request")
+	response := of.Get("response")
 	r := &recorded{
 		where:  "entry " + strconv.Itoa(number),
 		method: request.Get("method").String(), address: request.Get("url").String(),
@@ -97,8 +98,10 @@ func (d *draft) har(data []byte, options Options) error {
 // complete reads the rest of an entry, and returns the reason why it cannot be a step, or "". A field that
 // cannot be read matters only where its value would.
 func (d *draft) complete(r *recorded, of gjson.Result) string {
-	request, response := of.Get("request"), of.Get("response")
-	status, media := response.Get("status").Int(), mediaOf(response)
+	request := of.Get("request")
+	response := of.Get("response")
+	status := response.Get("status").Int()
+	media := mediaOf(response)
 	kind := of.Get("_resourceType").String() // an extension of Chromium, like all with an underscore
 	var bodyUnknown string
 	r.body, bodyUnknown = sentBody(request)
@@ -162,7 +165,8 @@ func sentBody(request gjson.Result) (body, reason string) {
 		}
 		return "", ""
 	}
-	mimeType, text := data.Get("mimeType").String(), data.Get("text").String()
+	mimeType := data.Get("mimeType").String()
+	text := data.Get("text").String()
 	var fields []string
 	isUpload := strings.HasPrefix(mimeType, "multipart/") && strings.Contains(text, "filename=")
 	if list := data.Get("params"); list.IsArray() {

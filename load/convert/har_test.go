@@ -52,7 +52,8 @@ func TestRecordingsOfOtherRecorders(t *testing.T) {
 			for _, step := range conversion.File.Flows[0].Steps {
 				requests = append(requests, step.Request)
 			}
-			got, target := strings.Join(requests, ", "), conversion.File.Target
+			got := strings.Join(requests, ", ")
+			target := conversion.File.Target
 			status := conversion.File.Flows[0].Steps[0].Expect.Status
 			if got != c.requests || target != "http://shop.example" || status != "200" {
 				t.Errorf("requests %s to %s with status %s, want %s", got, target, status, c.requests)

@@ -38,7 +38,9 @@ func (p *testPlan) convert(data []byte) error {
 	if err != nil {
 		return err
 	}
-	p.constants, p.resolved, p.group = map[string]string{}, map[string]string{}, &threads{element: root}
+	p.constants = map[string]string{}
+	p.resolved = map[string]string{}
+	p.group = &threads{element: root}
 	elements, err := p.threadGroups(root)
 	if err != nil {
 		return err
@@ -108,7 +110,8 @@ func (p *testPlan) skip(e *element, why string) {
 	if below > 0 {
 		what += fmt.Sprintf(" with the %d elements below it", below)
 	}
-	e.reached, e.skipped = true, true
+	e.reached = true
+	e.skipped = true
 	if e.enabled && !sendsNothing(e) {
 		p.lose(e.where(), what, why)
 		return

@@ -74,7 +74,8 @@ type wanted struct {
 
 // responseAssertion converts a Response Assertion: on the status, the headers or the body.
 func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
-	kind, field := int(p.number(a, "Assertion.test_type", typeSubstring)), a.text("Assertion.test_field")
+	kind := int(p.number(a, "Assertion.test_type", typeSubstring))
+	field := a.text("Assertion.test_field")
 	var texts []wanted
 	var list []string
 	// JMeter itself writes Asserion.
@@ -82,7 +83,8 @@ func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 		s.used = true
 		text := p.expand(a, s.value, 0)
 		w := wanted{p.scenarioText(text), text, !referencePattern.MatchString(text)}
-		texts, list = append(texts, w), append(list, w.template)
+		texts = append(texts, w)
+		list = append(list, w.template)
 	}
 	if a.truth("Assertion.assume_success") && step.Expect.Status == "" {
 		step.Expect.Status = "200-599"
@@ -200,7 +202,8 @@ func (p *testPlan) jsonAssertion(a *element, step *scenario.Step) {
 	const firstMatch = 1 // of a wildcard
 	path, simple := jsonPath(written, firstMatch)
 	value := p.resolve(a, a.text("EXPECTED_VALUE"))
-	validate, isPattern := a.truth("JSONVALIDATION"), a.text("ISREGEX") != "false"
+	validate := a.truth("JSONVALIDATION")
+	isPattern := a.text("ISREGEX") != "false"
 	switch {
 	case !simple:
 		p.note(a.where(), "JSON path "+written, "only paths of names and indices are followed")

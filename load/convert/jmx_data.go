@@ -37,7 +37,8 @@ func (p *testPlan) variables(root *element) {
 			p.setValue(e, e.text("CounterConfig.name"),
 				scenario.Value{Sequence: new(int64(p.number(e, "CounterConfig.start", 0)))})
 		case "RandomVariableConfig":
-			from, to := int64(p.number(e, "minimumValue", 1)), int64(p.number(e, "maximumValue", 1))
+			from := int64(p.number(e, "minimumValue", 1))
+			to := int64(p.number(e, "maximumValue", 1))
 			p.setValue(e, e.text("variableName"),
 				scenario.Value{Integer: &scenario.Range{From: min(from, to), To: max(from, to)}})
 		default:

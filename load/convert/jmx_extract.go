@@ -77,7 +77,8 @@ var wholeHeader = regexp.MustCompile(`^\^?([A-Za-z0-9-]+): ?(?:\\s\*)?\(\.[*+]\?
 func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extraction)) {
 	name := e.text("RegexExtractor.refname")
 	pattern, isConstant := p.constant(e, e.text("RegexExtractor.regex"))
-	number, source := e.text("RegexExtractor.match_number"), e.text("RegexExtractor.useHeaders")
+	number := e.text("RegexExtractor.match_number")
+	source := e.text("RegexExtractor.useHeaders")
 	match, ok := p.match(e, name, number, true)
 	template := e.text("RegexExtractor.template")
 	compiled, err := regexp.Compile(pattern)

@@ -36,7 +36,9 @@ func (p *testPlan) threadGroup(e *element) *threads {
 	e.reached = true
 	g := &threads{element: e, names: map[string]string{}}
 	p.group = g
-	users, ramp, unit := "ThreadGroup.num_threads", "ThreadGroup.ramp_time", time.Second
+	users := "ThreadGroup.num_threads"
+	ramp := "ThreadGroup.ramp_time"
+	unit := time.Second
 	if e.class == concurrencyGroup {
 		users, ramp = "TargetLevel", "RampUp"
 		if e.text("Unit") != "S" {
@@ -67,8 +69,8 @@ func (p *testPlan) threadGroup(e *element) *threads {
 
 // groupEnd reads when a thread group ends: after a time, or after a number of iterations.
 func (p *testPlan) groupEnd(g *threads) {
-	duration, delay := p.span(g.element, "ThreadGroup.duration", time.Second),
-		p.span(g.element, "ThreadGroup.delay", time.Second)
+	duration := p.span(g.element, "ThreadGroup.duration", time.Second)
+	delay := p.span(g.element, "ThreadGroup.delay", time.Second)
 	if g.truth("ThreadGroup.scheduler") { // otherwise JMeter ignores both times
 		g.load.Duration = duration
 		if delay > 0 {
@@ -76,7 +78,8 @@ func (p *testPlan) groupEnd(g *threads) {
 		}
 	}
 	main := g.find("ThreadGroup.main_controller")
-	forever, loops := main.truth("LoopController.continue_forever"), main.text("LoopController.loops")
+	forever := main.truth("LoopController.continue_forever")
+	loops := main.text("LoopController.loops")
 	rounds, isConstant := p.constant(g.element, loops)
 	n, err := strconv.Atoi(strings.TrimSpace(rounds))
 	switch { // a positive number of iterations counts even with continue_forever; -1 stands for no limit
@@ -113,7 +116,8 @@ func (p *testPlan) merge(groups []*threads) {
 	load, pace := kept[0].load, 0.0
 	load.Users = 0
 	for _, g := range kept {
-		load.Users, pace = load.Users+g.load.Users, pace+g.pace
+		load.Users = load.Users + g.load.Users
+		pace = pace + g.pace
 		p.addFlow(g, len(groups) > 1)
 	}
 	switch first := kept[0]; {
@@ -121,7 +125,9 @@ func (p *testPlan) merge(groups []*threads) {
 		p.note(first.where(), fmt.Sprintf("%d threads with a ramp-up of %v", first.load.Users,
 			time.Duration(first.load.RampUp)),
 			"flows begin by the rate, from the start; give the size of the pool of connections on the command line")
-		load.Users, load.RampUp, load.Rate = 0, 0, strconv.FormatFloat(pace, 'f', -1, 64)+"/m"
+		load.Users = 0
+		load.RampUp = 0
+		load.Rate = strconv.FormatFloat(pace, 'f', -1, 64) + "/m"
 	case len(kept) > 1:
 		p.note(first.where(), "which user does what",
 			"users draw their next flow by its weight; in JMeter each stays in its group, so groups with slow flows "+
@@ -158,7 +164,8 @@ func (p *testPlan) pause(scope []*element) (before time.Duration, throttles []*e
 		"PoissonRandomTimer": 1}
 	for _, e := range scope {
 		if e.class == "ConstantThroughputTimer" || e.class == "PreciseThroughputTimer" {
-			e.reached, throttles = true, append(throttles, e)
+			e.reached = true
+			throttles = append(throttles, e)
 		}
 		share, pauses := random[e.class]
 		if !pauses {
@@ -188,7 +195,9 @@ func (p *testPlan) setPace(g *threads, groups []*threads) {
 		if pace == 0 || g.pace > 0 && pace >= g.pace {
 			continue
 		}
-		g.pace, g.load.Arrivals, g.load.Duration = pace, arrivals, ownEnd
+		g.pace = pace
+		g.load.Arrivals = arrivals
+		g.load.Duration = ownEnd
 		if arrivals != "" {
 			g.load.Duration = cmp.Or(p.span(timer, "duration", time.Second), ownEnd)
 		}
@@ -211,7 +220,8 @@ func (p *testPlan) timerPace(timer *element, g *threads, groups []*threads) (pac
 	}
 	share := float64(g.load.Users) / float64(covered)
 	if timer.class == "PreciseThroughputTimer" {
-		samples, arrivals = samples*60/max(1, p.number(timer, "throughputPeriod", 1))*share, "poisson"
+		samples = samples * 60 / max(1, p.number(timer, "throughputPeriod", 1)) * share
+		arrivals = "poisson"
 	} else {
 		switch mode := p.number(timer, "calcMode", 0); mode {
 		case 0: // this thread only

@@ -100,7 +100,8 @@ func (p *testPlan) sampler(e *element) {
 		return
 	}
 	p.group.steps = append(p.group.steps, step)
-	p.group.before, p.group.pending = append(p.group.before, p.group.pending+before), 0
+	p.group.before = append(p.group.before, p.group.pending+before)
+	p.group.pending = 0
 	p.group.timers = append(p.group.timers, throttles...)
 }
 
@@ -250,7 +251,8 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 	var fields []string
 	for _, argument := range arguments {
 		argument.used = true
-		name, value := argument.text("Argument.name"), argument.text("Argument.value")
+		name := argument.text("Argument.name")
+		value := argument.text("Argument.value")
 		switch {
 		case raw:
 			fields = append(fields, p.resolve(e, value))
@@ -314,7 +316,8 @@ func (p *testPlan) headers(e *element, scope []*element) map[string]string {
 		manager.reached = true
 		for _, h := range manager.collection("HeaderManager.headers") {
 			h.used = true
-			name, value := h.text("Header.name"), p.resolve(e, h.text("Header.value"))
+			name := h.text("Header.name")
+			value := p.resolve(e, h.text("Header.value"))
 			switch {
 			case name == "" && value == "":
 			case setByEngine(name):

@@ -136,7 +136,8 @@ func precise(value, period string) string {
 
 // Long because it is a table.
 func TestLoads(t *testing.T) {
-	a, b := sampler("A", "/a", ""), sampler("B", "/b", "")
+	a := sampler("A", "/a", "")
+	b := sampler("B", "/b", "")
 	minute := scenario.Duration(time.Minute)
 	users := func(n int) scenario.Load {
 		return scenario.Load{Users: n, RampUp: scenario.Duration(2 * time.Second), Duration: minute}
@@ -215,7 +216,9 @@ func flowsOf(c *Conversion) []string {
 }
 
 func TestControllers(t *testing.T) {
-	a, b, c := sampler("A", "/a", ""), sampler("B", "/b", ""), sampler("C", "/c", "")
+	a := sampler("A", "/a", "")
+	b := sampler("B", "/b", "")
+	c := sampler("C", "/c", "")
 	off := strings.Replace(b, `enabled="true"`, `enabled="false"`, 1)
 	cases := []struct {
 		name, below string
@@ -248,7 +251,9 @@ func TestControllers(t *testing.T) {
 
 // TestControllersThatRepeatOrChooseAreListed, and cost the flow their requests.
 func TestControllersThatRepeatOrChooseAreListed(t *testing.T) {
-	a, b, c := sampler("A", "/a", ""), sampler("B", "/b", ""), sampler("C", "/${v}", "")
+	a := sampler("A", "/a", "")
+	b := sampler("B", "/b", "")
+	c := sampler("C", "/${v}", "")
 	takes := regex("v(.)", prop("RegexExtractor.template", "$1$"), prop("RegexExtractor.match_number", "1"))
 	for _, class := range []string{"LoopController", "IfController", "ThroughputController", "RandomController",
 		"RandomOrderController", "InterleaveControl", "SwitchController", "ForeachController", "IncludeController",

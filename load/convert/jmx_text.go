@@ -175,7 +175,8 @@ func (p *testPlan) function(e *element, call string, depth int) string {
 	case name == "__P" || name == "__property":
 		value, at := "1", 1 // JMeter's own default of __P, and the index of the argument that replaces it
 		if name == "__property" {
-			value, at = arg(0), 2
+			value = arg(0)
+			at = 2
 		}
 		mark := unset
 		if at < len(args) {

@@ -123,7 +123,8 @@ func readNodes(data []byte) (*node, error) {
 			for _, a := range t.Attr {
 				n.attrs[a.Name.Local] = a.Value
 			}
-			inner.kids, open = append(inner.kids, n), append(open, n)
+			inner.kids = append(inner.kids, n)
+			open = append(open, n)
 		case xml.EndElement:
 			open = open[:len(open)-1]
 		case xml.CharData:

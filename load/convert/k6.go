@@ -69,7 +69,8 @@ func (d *draft) k6(data []byte, options Options) error {
 	}
 	names := map[string]string{} // references to values, by the mark that stands for the value in the script
 	for _, v := range s.state.Values {
-		from, to := int64(min(v.From, v.To)), int64(max(v.From, v.To))
+		from := int64(min(v.From, v.To))
+		to := int64(max(v.From, v.To))
 		value := scenario.Value{Integer: &scenario.Range{From: from, To: to}}
 		switch v.Kind {
 		case "uuid":
@@ -202,7 +203,8 @@ func (s *script) bounded(run func() error) error {
 	}()
 	heap := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(heap)
-	before, deadline := heap[0].Value.Uint64(), time.Now().Add(maxScriptTime)
+	before := heap[0].Value.Uint64()
+	deadline := time.Now().Add(maxScriptTime)
 	watch := time.NewTicker(5 * time.Millisecond)
 	defer watch.Stop()
 	for {

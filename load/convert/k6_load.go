@@ -152,7 +152,8 @@ func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(k6Num
 			d.note("script", "a stage of "+string(s.Duration), "its duration cannot be read")
 			return false
 		}
-		spans, total = append(spans, span), total+span
+		spans = append(spans, span)
+		total = total + span
 	}
 	last := len(e.Stages) - 1
 	isRate := strings.HasSuffix(e.Executor, "-arrival-rate")
@@ -169,7 +170,8 @@ func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(k6Num
 	case isRate && last == 0 && min(e.StartRate, first.Target) >= 0 && e.StartRate+first.Target > 0:
 		load.Ramp = &scenario.Ramp{From: perMinute(e.StartRate), To: perMinute(first.Target)}
 	case !isRate && stays && first.Target >= 1:
-		load.Users, load.RampUp = int(min(first.Target, 1e6)), scenario.Duration(spans[0])
+		load.Users = int(min(first.Target, 1e6))
+		load.RampUp = scenario.Duration(spans[0])
 	default:
 		var list []string
 		for i, s := range e.Stages {

@@ -48,7 +48,8 @@ func (c *chain) add(o *operation) (reason string) {
 	if reason != "" {
 		return reason
 	}
-	c.steps, c.used = append(c.steps, step), append(c.used, o)
+	c.steps = append(c.steps, step)
+	c.used = append(c.used, o)
 	return ""
 }
 

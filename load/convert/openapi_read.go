@@ -134,12 +134,14 @@ func keepScalar(node *yaml.Node, key string, at position) error {
 		node.Tag = "!!str"
 	case "!!null":
 		if key == "type" && at == keywords {
-			node.Tag, node.Value = "!!str", openapi3.TypeNull
+			node.Tag = "!!str"
+			node.Value = openapi3.TypeNull
 		}
 	case "!!int", "!!float":
 		switch {
 		case at == value:
-			node.Tag, node.Value = "!!str", numberText(node)
+			node.Value = numberText(node)
+			node.Tag = "!!str"
 		case !numeric.MatchString(key):
 			node.Tag = "!!str"
 		}

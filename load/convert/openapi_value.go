@@ -136,7 +136,8 @@ func kindOf(s *openapi3.Schema) string {
 // composed returns the properties of a schema and of all schemas that it is composed of, and the names of
 // the required ones.
 func composed(s *openapi3.Schema, depth int) (properties openapi3.Schemas, required []string) {
-	properties, required = openapi3.Schemas{}, slices.Clone(s.Required)
+	properties = openapi3.Schemas{}
+	required = slices.Clone(s.Required)
 	if depth > maxNesting {
 		return properties, required
 	}
@@ -208,7 +209,8 @@ func (a *description) array(s *openapi3.Schema, label string, depth int) (any, s
 // 3.1.
 func bounds(s *openapi3.Schema, step float64) (low, high float64) {
 	const usual = 999 // the distance from the smallest to the largest number if the schema has no largest one
-	low, high = math.Inf(-1), math.Inf(1)
+	low = math.Inf(-1)
+	high = math.Inf(1)
 	if s.Max != nil {
 		high = *s.Max
 		if s.ExclusiveMax.IsTrue() {
@@ -258,7 +260,8 @@ func (a *description) integer(s *openapi3.Schema, label string) (any, string) {
 		step = *s.MultipleOf
 	}
 	low, high := bounds(s, step)
-	low, high = math.Ceil(low), math.Floor(high)
+	low = math.Ceil(low)
+	high = math.Floor(high)
 	const exact = 1 << 53
 	if low > high || math.Abs(low) > exact || math.Abs(high) > exact {
 		return nil, fmt.Sprintf("%s has no whole number between %g and %g", label, low, high)

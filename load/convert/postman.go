@@ -132,7 +132,8 @@ func (c *postmanCollection) address(where string, of gjson.Result) string {
 		for _, q := range c.enabled(where, "query", list) {
 			fields = append(fields, q.name+"="+q.value)
 		}
-		query, hasQuery = strings.Join(fields, "&"), len(fields) > 0
+		query = strings.Join(fields, "&")
+		hasQuery = len(fields) > 0
 	}
 	if hasQuery {
 		raw += "?" + query
@@ -197,14 +198,16 @@ func (c *postmanCollection) body(where string, r *recorded, of gjson.Result) str
 			fields = append(fields, restoreReferences(url.QueryEscape(c.text(where, f.name))+"="+
 				url.QueryEscape(c.text(where, f.value))))
 		}
-		r.body, r.mimeType = strings.Join(fields, "&"), "application/x-www-form-urlencoded"
+		r.body = strings.Join(fields, "&")
+		r.mimeType = "application/x-www-form-urlencoded"
 	case mode == "graphql":
 		variables := json.RawMessage(cmp.Or(of.Get("graphql.variables").String(), "{}"))
 		text, err := json.Marshal(map[string]any{"query": of.Get("graphql.query").String(), "variables": variables})
 		if err != nil {
 			return "its variables of GraphQL are not JSON"
 		}
-		r.body, r.mimeType = c.text(where, string(text)), "application/json"
+		r.body = c.text(where, string(text))
+		r.mimeType = "application/json"
 	default:
 		return "a body of the kind " + mode + " is not converted; write it as body with its content type"
 	}
@@ -218,7 +221,8 @@ func (c *postmanCollection) authorize(where string, r *recorded, auth gjson.Resu
 	list := auth.Get(kind)
 	list.ForEach(func(key, v gjson.Result) bool {
 		if list.IsArray() { // format 2.1
-			key, v = v.Get("key"), v.Get("value")
+			key = v.Get("key")
+			v = v.Get("value")
 		}
 		values[key.String()] = c.text(where, v.String())
 		return true

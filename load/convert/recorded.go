@@ -323,7 +323,8 @@ func (d *draft) pauses(source string, steps []scenario.Step, played []*recorded,
 
 // cookies lists the cookies that no answer of the flow has set. The cookie jar of a flow begins empty.
 func (d *draft) cookies(source string, played []*recorded) {
-	given, foreign := map[string]bool{}, map[string]bool{}
+	given := map[string]bool{}
+	foreign := map[string]bool{}
 	for _, r := range played {
 		for _, name := range slices.Concat(r.cookies, cookieNames(r.headers)) {
 			if !given[name] {

@@ -24,7 +24,8 @@ func (a *Agenda[T]) Push(e Entry[T]) {
 func (a *Agenda[T]) Pop() Entry[T] {
 	all := *a
 	first, last := all[0], len(all)-1
-	all[0], all[last] = all[last], Entry[T]{}
+	all[0] = all[last]
+	all[last] = Entry[T]{}
 	*a = all[:last]
 	for i := 0; ; {
 		least := i

@@ -79,7 +79,8 @@ func (l *loop) connect(c *conn) error {
 	if err != nil && !pending {
 		return errors.Join(err, unix.Close(fd))
 	}
-	c.fd, c.state = fd, connecting
+	c.fd = fd
+	c.state = connecting
 	c.generation++
 	if pending {
 		return l.poller.watch(unix.EPOLL_CTL_ADD, c, watched|unix.EPOLLOUT)
@@ -137,7 +138,8 @@ func (l *loop) unreached(c *conn, err error) {
 
 // enlist appends the operation of a connection to the list in the order of sending.
 func (l *loop) enlist(c *conn) {
-	c.older, c.newer = l.newest, nil
+	c.older = l.newest
+	c.newer = nil
 	if l.newest != nil {
 		l.newest.newer = c
 	} else {
@@ -167,7 +169,9 @@ func (c *conn) hangUp() {
 		c.fd = -1
 	}
 	c.written -= int64(len(c.unsent)) // the rest will not be sent
-	c.state, c.unsent, c.pushes = vacant, nil, false
+	c.state = vacant
+	c.unsent = nil
+	c.pushes = false
 }
 
 // vacate makes the slot of a closed connection available.
@@ -219,7 +223,8 @@ func (l *loop) lose(c *conn, outcome record.Outcome) {
 	c.hangUp()
 	switch {
 	case c.assigned && l.repeats(c, outcome):
-		c.resent, c.sent = true, l.now // the time of connecting and the time limit begin anew
+		c.resent = true
+		c.sent = l.now // the time of connecting and the time limit begin anew
 		l.delist(c)
 		l.enlist(c)
 		l.limit.Take(l.now)

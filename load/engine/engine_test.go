@@ -145,7 +145,8 @@ func hello(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hell
 
 func TestClosedLoopKeepsUsersBusy(t *testing.T) {
 	r := newRig(t, serve(t, hello))
-	r.config.Users, r.config.Duration = &Users{Number: 3}, 500*time.Millisecond
+	r.config.Users = &Users{Number: 3}
+	r.config.Duration = 500 * time.Millisecond
 	results, report := r.run()
 	if n := results.Count(record.All, record.OK); n < 3 || n != results.Sent(record.All) {
 		t.Errorf("%d of %d operations are ok, want all", n, results.Sent(record.All))

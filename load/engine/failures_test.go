@@ -152,7 +152,9 @@ func TestAFailureBehindStatus200IsSeenByAnOracle(t *testing.T) {
 func TestServersThatStallTimeOut(t *testing.T) {
 	for _, text := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"} {
 		r := newRig(t, serveRaw(t, sends(text)))
-		r.config.Timeout, r.config.Connections, r.config.Grace = 100*time.Millisecond, 20, time.Minute
+		r.config.Timeout = 100 * time.Millisecond
+		r.config.Connections = 20
+		r.config.Grace = time.Minute
 		results, _ := r.run()
 		want(t, results, map[record.Outcome]int64{record.Timeout: 20})
 	}
@@ -160,7 +162,8 @@ func TestServersThatStallTimeOut(t *testing.T) {
 
 func TestWhatIsInFlightAtTheEndIsCounted(t *testing.T) {
 	r := newRig(t, serveRaw(t, func(net.Conn) error { return nil }))
-	r.config.Duration, r.config.Grace = time.Second, time.Millisecond
+	r.config.Duration = time.Second
+	r.config.Grace = time.Millisecond
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.Unfinished: 4}) // one per connection
 	if report.Unsent != 16 {
@@ -233,7 +236,8 @@ func TestALargeBodyTakesNoMemory(t *testing.T) {
 		}
 	}
 	r := newRig(t, serve(t, handler))
-	r.config.Connections, r.config.Timeout = 1, time.Minute
+	r.config.Connections = 1
+	r.config.Timeout = time.Minute
 	r.open(1)
 	r.step().Expect.Body = []string{"\x00"}
 	var before, after runtime.MemStats
@@ -281,7 +285,8 @@ func TestConnectingToASocketIsTimed(t *testing.T) {
 // 200 kB at a time, TCP on loopback all of it.
 func TestARequestThatDoesNotFitTheSocketIsSentInPieces(t *testing.T) {
 	r, path := newUnixRig(t, sends(fine))
-	r.step().Request, r.step().Body = "POST /", strings.Repeat("x", 1<<20)
+	r.step().Request = "POST /"
+	r.step().Body = strings.Repeat("x", 1<<20)
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 20})
 	if _, err := os.Stat(path); err != nil || report.Connects != 4 {

@@ -248,7 +248,8 @@ func TestEveryStepOfAClosedLoopIsAccountedFor(t *testing.T) {
 	r.config.Users = &Users{Number: 3, Think: 10 * time.Millisecond}
 	r.config.Duration = 300 * time.Millisecond
 	results, report := r.run()
-	logins, purchases := results.Sent(0), results.Sent(1)
+	logins := results.Sent(0)
+	purchases := results.Sent(1)
 	if logins == 0 || logins != purchases+report.Cut ||
 		results.Count(record.All, record.OK) != logins+purchases {
 		t.Errorf("%d logins, %d purchases, %d flows cut", logins, purchases, report.Cut)
@@ -267,7 +268,8 @@ func TestSamplesDescribeOperations(t *testing.T) {
 	r.steps(twoSteps(0)...)
 	r.file.Values = map[string]scenario.Value{"key": {Choice: []string{"k"}}}
 	r.step().Note = []string{"key"}
-	r.config.Connections, r.config.KeepAlive = 1, false
+	r.config.Connections = 1
+	r.config.KeepAlive = false
 	r.open(3)
 	var samples []record.Sample
 	r.playTapped(func(s *record.Sample) { samples = append(samples, *s) })

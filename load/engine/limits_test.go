@@ -53,7 +53,8 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 		served.Add(1)
 		return sends(fine)(conn)
 	}))
-	r.config.Duration, r.config.MaxRate = 900*time.Millisecond, 10
+	r.config.Duration = 900 * time.Millisecond
+	r.config.MaxRate = 10
 	r.open(50)
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 10})
@@ -70,7 +71,8 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 func TestUsersAreHeldBackToo(t *testing.T) {
 	r := newRig(t, serve(t, hello))
 	r.config.Users = &Users{Number: 4}
-	r.config.Duration, r.config.MaxRate = 1500*time.Millisecond, 20
+	r.config.Duration = 1500 * time.Millisecond
+	r.config.MaxRate = 20
 	results, report := r.run()
 	// 20 at once, and 20 a second later.
 	if n := results.Sent(record.All); n == 0 || n > 40 || n > 20 && report.HeldBack == 0 {

@@ -72,9 +72,11 @@ func newLoop(config Config) (*loop, error) {
 	l.idle = make([]*conn, 0, config.Connections)
 	l.vacant = make([]*conn, 0, config.Connections)
 	for i := range l.conns {
-		l.conns[i].fd, l.conns[i].slot = -1, int32(i)
+		l.conns[i].fd = -1
+		l.conns[i].slot = int32(i)
 	}
-	l.limit, l.tapped = NewLimit(config.MaxRate), config.Recorder.Tapped()
+	l.limit = NewLimit(config.MaxRate)
+	l.tapped = config.Recorder.Tapped()
 	l.until = math.MaxInt64
 	return l, l.reset(time.Now())
 }
@@ -86,7 +88,8 @@ func (l *loop) reset(start time.Time) error {
 	at, err := monotonic()
 	after := time.Since(start)
 	l.start = start
-	l.poller.origin, l.poller.armed = at-int64(before+after)/2, 0
+	l.poller.origin = at - int64(before+after)/2
+	l.poller.armed = 0
 	l.now = 0
 	return err
 }

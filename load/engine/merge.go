@@ -11,7 +11,8 @@ func (r *Report) Merge(other *Report) {
 	if other.Start.Before(r.Start) {
 		r.Start = other.Start
 	}
-	r.Window, r.Elapsed = max(r.Window, other.Window), max(r.Elapsed, other.Elapsed)
+	r.Window = max(r.Window, other.Window)
+	r.Elapsed = max(r.Elapsed, other.Elapsed)
 	r.ThreadCPU += other.ThreadCPU
 	r.Unsent += other.Unsent
 	r.UnsentBecause = both(r.UnsentBecause, other.UnsentBecause)

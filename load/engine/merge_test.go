@@ -28,8 +28,8 @@ func TestMergeForgetsNothing(t *testing.T) {
 	before := a
 	a.Merge(&b)
 	for field := range reflect.TypeFor[Report]().Fields() {
-		was, is := reflect.ValueOf(before).FieldByIndex(field.Index).Interface(),
-			reflect.ValueOf(a).FieldByIndex(field.Index).Interface()
+		was := reflect.ValueOf(before).FieldByIndex(field.Index).Interface()
+		is := reflect.ValueOf(a).FieldByIndex(field.Index).Interface()
 		if reflect.DeepEqual(was, is) {
 			t.Errorf("%s is not merged: %v", field.Name, is)
 		}

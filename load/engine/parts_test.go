@@ -97,8 +97,10 @@ func TestPausesWithinFlowsAddUp(t *testing.T) {
 	u.take()
 	u.stop(80, thinking)
 	u.finished(nil, 120, 0, false)
-	busyOne, busyTwo := time.Duration(10+20+53), time.Duration(30)
-	pausedOne, pausedTwo := time.Duration(30+7), time.Duration(60)
+	busyOne := time.Duration(10 + 20 + 53)
+	busyTwo := time.Duration(30)
+	pausedOne := time.Duration(30 + 7)
+	pausedTwo := time.Duration(60)
 	if u.paused != pausedOne+pausedTwo || u.active != busyOne+busyTwo+u.paused {
 		t.Errorf("users were active for %v and paused %v, want %v and %v", u.active, u.paused,
 			busyOne+busyTwo+pausedOne+pausedTwo, pausedOne+pausedTwo)

@@ -99,7 +99,9 @@ func (l *loop) dispatch() {
 // false if that depends on an answer and not on the clock.
 func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
 	if len(l.thinking) > 0 {
-		at, continues, ok = l.config.Pacing.Slot(l.thinking[0].Due), true, true
+		at = l.config.Pacing.Slot(l.thinking[0].Due)
+		continues = true
+		ok = true
 	}
 	if !l.owned() && len(l.idle)+len(l.vacant) == 0 {
 		return at, continues, ok
@@ -149,11 +151,18 @@ func (l *loop) takeSlot() *conn {
 
 // begin starts an operation on a connection, which it makes first if there is none.
 func (l *loop) begin(c *conn, due time.Duration) {
-	c.assigned, c.resent, c.due, c.begun, c.sent = true, false, due, l.now, l.now
+	c.assigned = true
+	c.resent = false
+	c.due = due
+	c.begun = l.now
+	c.sent = l.now
 	if c.session.First() {
 		c.flow = due
 	}
-	c.connectTime, c.firstByte, c.received, c.written = 0, 0, 0, 0
+	c.connectTime = 0
+	c.firstByte = 0
+	c.received = 0
+	c.written = 0
 	l.enlist(c)
 	l.inFlight++
 	if c.fd >= 0 {
@@ -205,7 +214,8 @@ func (l *loop) continueFlow(c *conn, at, due time.Duration) {
 		l.flowsEnded++
 		l.release(c)
 	case l.config.Pacing.Slot(due) > l.now || l.now >= l.until: // from until on, endSending cuts what thinks
-		c.free, c.thinking = 0, true
+		c.free = 0
+		c.thinking = true
 		if c.fd >= 0 {
 			c.state = idle
 		}

@@ -18,8 +18,11 @@ import (
 func TestEveryUserHasAConnectionOfItsOwn(t *testing.T) {
 	const think = 100 * time.Millisecond
 	r := newRig(t, serveRaw(t, sendsAndCloses(fine)))
-	r.config.Users, r.config.Duration = &Users{Number: 16, Think: think, RampUp: think}, time.Second
-	last, early, pairs := map[int32]time.Duration{}, 0, 0
+	r.config.Users = &Users{Number: 16, Think: think, RampUp: think}
+	r.config.Duration = time.Second
+	last := map[int32]time.Duration{}
+	early := 0
+	pairs := 0
 	r.playTapped(func(s *record.Sample) {
 		if before, used := last[s.Connection]; used {
 			pairs++
@@ -87,13 +90,15 @@ func TestARequestOnAConnectionThatHadEndedIsSentAgain(t *testing.T) {
 			address, second := serveOnce(t)
 			r := newRig(t, address)
 			r.steps(scenario.Step{Name: "op", Request: c.method + " /"})
-			r.config.Connections, r.config.Users = 1, users
+			r.config.Connections = 1
+			r.config.Users = users
 			if users != nil {
 				r.config.Duration = 300 * time.Millisecond
 			}
 			results, _ := r.run()
-			sent, ok, resent := results.Sent(record.All), results.Count(record.All, record.OK),
-				results.Counts(record.All).Resent
+			sent := results.Sent(record.All)
+			ok := results.Count(record.All, record.OK)
+			resent := results.Counts(record.All).Resent
 			want := sent
 			if !c.resent {
 				want = sent - second.Load()

@@ -22,7 +22,8 @@ import (
 // UnreachableError if no connection can be made, and the context's error if the context ends early; the
 // reports then hold the results until that time.
 func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
-	reports, errs := make([]Report, len(configs)), make([]error, len(configs))
+	reports := make([]Report, len(configs))
+	errs := make([]error, len(configs))
 	for i := range configs {
 		errs[i] = configs[i].fill()
 	}
@@ -145,7 +146,8 @@ func (l *loop) startAt(start time.Time) error {
 
 // conclude completes the report at the end. whole: the load was not ended early.
 func (l *loop) conclude(whole bool) {
-	l.report.Start, l.report.Elapsed = l.start, l.now
+	l.report.Start = l.start
+	l.report.Elapsed = l.now
 	l.report.Skipped = l.config.Player.Skipped()
 	l.report.Statuses = make(map[int]int64)
 	for status, n := range l.statuses {
@@ -154,7 +156,8 @@ func (l *loop) conclude(whole bool) {
 		}
 	}
 	if u, closed := l.source.(*users); closed {
-		l.report.PauseTime, l.report.UserTime = u.paused, u.active
+		l.report.PauseTime = u.paused
+		l.report.UserTime = u.active
 	} else if whole {
 		due, more := l.source.peek()
 		l.config.CountUnsent(&l.report, due, more, l.limit.From() > l.report.Window)

@@ -49,6 +49,7 @@ func (r *Response) contentLength(digits []byte) error {
 	if err != nil || r.sized && int64(length) != r.left {
 		return fmt.Errorf("%w: its length is %q", ErrMalformed, digits[:min(len(digits), 40)])
 	}
-	r.sized, r.left = true, int64(length)
+	r.sized = true
+	r.left = int64(length)
 	return nil
 }

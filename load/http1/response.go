@@ -140,14 +140,16 @@ func (r *Response) line(data []byte) (int, error) {
 	line := data[:i]
 	if len(r.partial) > 0 {
 		r.partial = append(r.partial, line...)
-		line, r.partial = r.partial, r.partial[:0]
+		line = r.partial
+		r.partial = r.partial[:0]
 	}
 	if len(line) > 0 && line[len(line)-1] == '\r' {
 		line = line[:len(line)-1]
 	}
 	if r.phase == headerLine && len(line) > 0 && (n == len(data) || isBlank(data[n])) {
 		// The next line may continue it; a user agent joins them (RFC 9112, 5.2).
-		r.folds, r.partial = true, append(r.partial[:0], line...)
+		r.folds = true
+		r.partial = append(r.partial[:0], line...)
 		return n, nil
 	}
 	return n, r.interpret(line)
@@ -212,7 +214,8 @@ func (r *Response) statusOf(line []byte) error {
 	if status < 100 || status > 599 {
 		return fmt.Errorf("%w: its status is %d", ErrMalformed, status)
 	}
-	r.Status, r.http10 = status, line[version-1] == '0'
+	r.Status = status
+	r.http10 = line[version-1] == '0'
 	r.phase = headerLine
 	return nil
 }
@@ -241,7 +244,8 @@ func (r *Response) endOfHead() error {
 	case r.sized:
 		r.phase = fixedBody
 	default:
-		r.phase, r.Last = bodyUntilClose, true
+		r.phase = bodyUntilClose
+		r.Last = true
 	}
 	return nil
 }
@@ -257,7 +261,8 @@ func (r *Response) chunk(line []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: a chunk of length %q", ErrMalformed, digits[:min(len(digits), 40)])
 	}
-	r.left, r.phase = int64(length), chunkBody
+	r.left = int64(length)
+	r.phase = chunkBody
 	if r.left == 0 {
 		r.phase = trailerLine
 	}

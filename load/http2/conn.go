@@ -151,7 +151,9 @@ func (c *Conn) start(x *Exchange) {
 	if x.Waited {
 		x.Sent = x.Clock()
 	}
-	x.id, x.window, x.begun = c.next, c.initial, time.Now()
+	x.id = c.next
+	x.window = c.initial
+	x.begun = time.Now()
 	c.next += 2
 	c.draining = c.next > maxID // there are no further streams
 	c.exchanges[x.id] = x
@@ -216,7 +218,9 @@ func (c *Conn) end(x *Exchange, err error) {
 	if len(x.upload) > 0 && c.err == nil { // the answer came before the whole request was sent
 		c.reset(x.id, cancel)
 	}
-	x.id, x.upload, x.err = 0, nil, err
+	x.id = 0
+	x.upload = nil
+	x.err = err
 	if c.heading == x { // the rest of its header block belongs to no exchange
 		c.heading = nil
 	}
@@ -283,7 +287,8 @@ func (c *Conn) flush(yields bool) {
 // writeFailed handles a server that accepts no more data. Its earlier data is still read, up to its end
 // of the connection. The caller holds mu.
 func (c *Conn) writeFailed(err error) {
-	c.draining, c.out = true, nil
+	c.draining = true
+	c.out = nil
 	c.refuseWaiting(err)
 	if len(c.exchanges) == 0 {
 		c.closeLocked(err)
@@ -332,7 +337,8 @@ func (c *Conn) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watching = false
-	now, expired := time.Now(), false
+	now := time.Now()
+	expired := false
 	left := func(x *Exchange) time.Duration { return c.limit - now.Sub(x.begun) }
 	for _, x := range c.exchanges {
 		if left(x) <= 0 {

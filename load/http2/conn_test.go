@@ -114,7 +114,8 @@ func answer(stream uint32) []byte {
 func start(c *Conn, x *Exchange, body string) <-chan error {
 	begin := time.Now()
 	x.Clock = func() time.Duration { return time.Since(begin) }
-	x.KeepBody, x.KeepHeader = oracle.MaxBody, true
+	x.KeepBody = oracle.MaxBody
+	x.KeepHeader = true
 	x.Request("POST", "http", "shop.test", "/")
 	x.SetBody([]byte(body), true)
 	ended := make(chan error, 1)
@@ -257,8 +258,9 @@ func TestAnswersAreRead(t *testing.T) {
 
 // TestEncodingIsOfTheHeader: interim answers and trailers do not set the encoding of the body.
 func TestEncodingIsOfTheHeader(t *testing.T) {
-	interim, header, trailer := []string{":status", "103", "content-encoding", "br"}, []string{":status", "200"},
-		[]string{"content-encoding", "gzip"}
+	interim := []string{":status", "103", "content-encoding", "br"}
+	header := []string{":status", "200"}
+	trailer := []string{"content-encoding", "gzip"}
 	x := &Exchange{}
 	x.begin()
 	for i, block := range [][]string{interim, header, trailer} {

@@ -126,9 +126,18 @@ func appendString(out []byte, text string) []byte {
 // begin clears the previous answer.
 func (x *Exchange) begin() {
 	x.Reset()
-	x.Received, x.Written, x.First, x.Waited = 0, 0, 0, false
-	x.err, x.id, x.credit, x.blocked = nil, 0, 0, false
-	x.declared, x.size, x.headed, x.bad = -1, 0, false, nil
+	x.Received = 0
+	x.Written = 0
+	x.First = 0
+	x.Waited = false
+	x.err = nil
+	x.id = 0
+	x.credit = 0
+	x.blocked = false
+	x.declared = -1
+	x.size = 0
+	x.headed = false
+	x.bad = nil
 	x.begun = time.Now()
 }
 
@@ -205,7 +214,10 @@ func (x *Exchange) endOfBlock(last bool) error {
 	case x.Status < 200 && last:
 		return malformed("it ends with the interim status %d", x.Status)
 	case x.Status < 200: // the final answer follows
-		x.Status, x.declared, x.Header, x.Encoding = 0, -1, x.Header[:0], x.Encoding[:0]
+		x.Status = 0
+		x.declared = -1
+		x.Header = x.Header[:0]
+		x.Encoding = x.Encoding[:0]
 		return nil
 	}
 	x.headed = true

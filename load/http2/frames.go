@@ -110,7 +110,8 @@ func (c *Conn) read() {
 func (c *Conn) receive(data []byte) (taken int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lastData, c.pinged = time.Now(), false
+	c.lastData = time.Now()
+	c.pinged = false
 	for len(data)-taken >= frameHead && c.err == nil {
 		head := data[taken : taken+frameHead]
 		n := int(head[0])<<16 | int(head[1])<<8 | int(head[2])
@@ -190,7 +191,10 @@ func (c *Conn) streamFrame(kind, flags byte, stream uint32, payload []byte) (err
 		return err
 	}
 	if kind == frameHeaders {
-		c.block, c.last, c.length, c.heading = stream, flags&flagEndStream != 0, 0, x
+		c.block = stream
+		c.last = flags&flagEndStream != 0
+		c.length = 0
+		c.heading = x
 		return c.fragment(payload, flags)
 	}
 	return c.data(x, payload, whole, flags&flagEndStream != 0)
@@ -234,7 +238,8 @@ func (c *Conn) fragment(part []byte, flags byte) error {
 		return malformed("its header: %v", err)
 	}
 	x, last := c.heading, c.last
-	c.block, c.heading = 0, nil
+	c.block = 0
+	c.heading = nil
 	if x == nil {
 		return nil
 	}

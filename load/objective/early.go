@@ -50,7 +50,8 @@ func (t Term) lost(r *record.Results, planned int64) string {
 		if !ok {
 			return ""
 		}
-		n, share = above(r.Times(kind, record.All), t.Limit), 1-rank
+		n = above(r.Times(kind, record.All), t.Limit)
+		share = 1 - rank
 	}
 	// One more than the share, because ranks are rounded.
 	if planned == 0 && share > 0 || float64(n) <= share*float64(planned)+1 {

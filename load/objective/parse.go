@@ -112,7 +112,9 @@ func parseTerm(text string, column int) (Term, error) {
 	mistake := func(group int, format string, args ...any) error {
 		return &Mistake{column + utf8.RuneCountInString(text[:at[2*group]]), fmt.Sprintf(format, args...)}
 	}
-	name, op, value := part(metricGroup), part(opGroup), part(limitGroup)
+	name := part(metricGroup)
+	op := part(opGroup)
+	value := part(limitGroup)
 	if name == "" {
 		return Term{}, mistake(metricGroup, "no metric: write for example p99<50ms")
 	}

@@ -50,7 +50,8 @@ func (a *Answer) Keep(part []byte, most int) {
 		return
 	}
 	if room := most - len(a.Body); len(part) > room {
-		part, a.Truncated = part[:room], true
+		part = part[:room]
+		a.Truncated = true
 	}
 	a.Body = append(a.Body, part...)
 }

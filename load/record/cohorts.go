@@ -53,8 +53,8 @@ func (c *cohorts) counted() lab.Cohorts {
 		out.All[i].OK = one.ok
 		for bucket, n := range one.times {
 			if n > 0 {
-				out.All[i].Buckets, out.All[i].Counts = append(out.All[i].Buckets, bucket),
-					append(out.All[i].Counts, int64(n))
+				out.All[i].Buckets = append(out.All[i].Buckets, bucket)
+				out.All[i].Counts = append(out.All[i].Counts, int64(n))
 			}
 		}
 	}

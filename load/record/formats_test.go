@@ -21,7 +21,8 @@ func smallLoad(t *testing.T) []*Results {
 	var all []*Results
 	for second := range 3 {
 		r := NewResults(twoOperations())
-		r.From, r.To = time.Duration(second)*time.Second, time.Duration(second+1)*time.Second
+		r.From = time.Duration(second) * time.Second
+		r.To = time.Duration(second+1) * time.Second
 		for i := range 200 {
 			due := r.From + time.Duration(i)*5*ms
 			r.Add(&Sample{Operation: i % 2, Outcome: Outcome(i / 50), Intended: due,

@@ -58,7 +58,8 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, m
 		by = append(by, busy)
 	}
 	if s.SendLateness.P99 != nil {
-		lag, limit := *s.SendLateness.P99, (maxLag + pacing).Seconds()
+		lag := *s.SendLateness.P99
+		limit := (maxLag + pacing).Seconds()
 		if median := s.ResponseTime.P50; median != nil {
 			limit = max(limit, maxLagShare*(*median))
 		}
@@ -80,7 +81,8 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, m
 		by = append(by, fmt.Sprintf("%d users are not what Little's law finds in its numbers: %.1f", c.Users,
 			c.Implied))
 	}
-	s.Generator.Limited, s.Generator.LimitedBy = len(by) > 0, by
+	s.Generator.Limited = len(by) > 0
+	s.Generator.LimitedBy = by
 }
 
 // CPULimit returns a sentence if a generator used up the processors that it may use, otherwise "".

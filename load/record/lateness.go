@@ -44,7 +44,8 @@ func (m Moved) String() string {
 // would be at least the response time k ranks below it, less e, whichever operations were
 // late. The bound is the smallest one over all e.
 func (r *Results) MovedByLateness() []Moved {
-	response, lateness := r.Times(Response, All), r.Times(Lateness, All)
+	response := r.Times(Response, All)
+	lateness := r.Times(Lateness, All)
 	n := response.TotalCount()
 	if n == 0 {
 		return nil

@@ -177,7 +177,8 @@ func TestTickPassesOn(t *testing.T) {
 
 func TestResetLeavesNothing(t *testing.T) {
 	r := NewResults(twoOperations())
-	r.From, r.To = time.Second, 2*time.Second
+	r.From = time.Second
+	r.To = 2 * time.Second
 	r.Add(&Sample{Operation: 1, Outcome: Reset, Sent: time.Second, Finished: time.Hour})
 	r.Unsent(0, 1)
 	r.reset()
@@ -195,7 +196,8 @@ func TestMergeWidensTheInterval(t *testing.T) {
 	total := NewResults(twoOperations())
 	for _, second := range []time.Duration{6, 4, 9} {
 		r := NewResults(twoOperations())
-		r.From, r.To = second*time.Second, (second+1)*time.Second
+		r.From = second * time.Second
+		r.To = (second + 1) * time.Second
 		testset.Must(t, total.Merge(r))
 	}
 	if total.From != 4*time.Second || total.To != 10*time.Second {
@@ -216,7 +218,9 @@ func TestCollectGoesOnAfterAnError(t *testing.T) {
 }
 
 func TestMergeIsAdding(t *testing.T) {
-	a, b, both := NewResults(twoOperations()), NewResults(twoOperations()), NewResults(twoOperations())
+	a := NewResults(twoOperations())
+	b := NewResults(twoOperations())
+	both := NewResults(twoOperations())
 	for i := range 5000 {
 		s := Sample{Operation: i % 2, Outcome: Outcome(i % 3), Intended: time.Duration(i) * ms,
 			Sent: time.Duration(i+i%4) * ms, Finished: time.Duration(2*i+5) * ms}

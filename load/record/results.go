@@ -123,14 +123,16 @@ func NewResults(o Options) *Results {
 func (r *Results) Add(s *Sample) {
 	c := &r.cells[s.Operation*outcomes+int(s.Outcome)]
 	if c.response == nil {
-		c.response, c.service = newHistogram(), newHistogram()
+		c.response = newHistogram()
+		c.service = newHistogram()
 		if r.lateness[s.Operation] == nil {
 			r.lateness[s.Operation] = newHistogram()
 		}
 	}
 	response, service := s.Finished-s.Intended, s.Finished-s.Sent
 	if s.Outcome == Timeout {
-		response, service = max(response, r.options.Timeout), max(service, r.options.Timeout)
+		response = max(response, r.options.Timeout)
+		service = max(service, r.options.Timeout)
 	}
 	counts := &r.counts[s.Operation]
 	counts.Clamped += put(c.response, response) + put(c.service, service) +
@@ -150,7 +152,8 @@ func (r *Results) Add(s *Sample) {
 // limit, otherwise 0.
 func put(h *hdrhistogram.Histogram, d time.Duration) (clamped int64) {
 	if uint64(d) > highest { // also negative ones
-		d, clamped = min(max(d, 0), highest), 1
+		d = min(max(d, 0), highest)
+		clamped = 1
 	}
 	if err := h.RecordValue(int64(d)); err != nil {
 		panic(err) // impossible: the value is in range
@@ -167,7 +170,8 @@ func (r *Results) Merge(other *Results) error {
 	if r.To == 0 {
 		r.From = other.From
 	}
-	r.From, r.To = min(r.From, other.From), max(r.To, other.To)
+	r.From = min(r.From, other.From)
+	r.To = max(r.To, other.To)
 	for i := range other.cells {
 		r.cells[i].response = merged(r.cells[i].response, other.cells[i].response)
 		r.cells[i].service = merged(r.cells[i].service, other.cells[i].service)
@@ -213,7 +217,8 @@ func (r *Results) reset() {
 		}
 		r.counts[i] = Counts{}
 	}
-	r.From, r.To = 0, 0
+	r.From = 0
+	r.To = 0
 }
 
 // Operations returns the names of the operations, in the order of their index.

@@ -21,7 +21,9 @@ func stall(t *testing.T) *Results {
 		due := time.Duration(i) * 200 * time.Microsecond
 		s := Sample{Intended: due, Sent: due, Finished: due + 100*time.Microsecond}
 		if due >= begin && due < end {
-			s.Free, s.Sent, s.Finished = end, end, end+100*time.Microsecond
+			s.Free = end
+			s.Sent = end
+			s.Finished = end + 100*time.Microsecond
 		}
 		r.Add(&s)
 	}
@@ -108,11 +110,17 @@ func TestGeneratorLimits(t *testing.T) {
 		want   []string // none: the generator is fine
 	}{
 		{"fine", func(*Summary) {}, 0, nil},
-		{"nothing sent", func(s *Summary) { s.SendLateness, s.ResponseTime = Lag{}, Percentiles{} }, 0, nil},
+		{"nothing sent", func(s *Summary) {
+			s.SendLateness = Lag{}
+			s.ResponseTime = Percentiles{}
+		}, 0, nil},
 		{"processor", func(s *Summary) { s.Generator.CPUSeconds = 9.6 }, 0, []string{"96 % of its 1 processors"}},
 		{"lag", func(s *Summary) { s.SendLateness.P99 = new(0.001) }, 0, []string{"1 ms late or more"}},
 		{"lag of the pacing", func(s *Summary) { s.SendLateness.P99 = new(0.0015) }, time.Millisecond, nil},
-		{"lag, slow target", func(s *Summary) { s.SendLateness.P99, s.ResponseTime.P50 = new(0.004), new(0.1) },
+		{"lag, slow target", func(s *Summary) {
+			s.SendLateness.P99 = new(0.004)
+			s.ResponseTime.P50 = new(0.1)
+		},
 			0, nil},
 		{"ports", func(s *Summary) { s.Errors["exhausted"] = 2 }, 0, []string{"for 2 operations"}},
 		{"users missing within 5 %", func(s *Summary) { s.Closed = new(LittlesLaw(10, 51, 0.09, 100*ms)) }, 0,
@@ -120,7 +128,10 @@ func TestGeneratorLimits(t *testing.T) {
 		{"users missing", func(s *Summary) { s.Closed = new(LittlesLaw(10, 49, 0.09, 100*ms)) }, 0,
 			[]string{"10 users", "9.3"}},
 		{"all users", func(s *Summary) { s.Closed = new(LittlesLaw(10, 52, 0.1, 100*ms)) }, 0, nil},
-		{"two", func(s *Summary) { s.Generator.CPUSeconds, s.SendLateness.P99 = 10, new(0.5) }, 0,
+		{"two", func(s *Summary) {
+			s.Generator.CPUSeconds = 10
+			s.SendLateness.P99 = new(0.5)
+		}, 0,
 			[]string{"100 %", "500 ms"}},
 	}
 	for _, c := range cases {
@@ -169,7 +180,8 @@ func TestAStallOfAClosedLoopIsNoted(t *testing.T) {
 
 func TestSummaryMatchesItsSchema(t *testing.T) {
 	full := stall(t).Summarize(20*time.Second, new(int64(100_000)))
-	full.Target, full.Model = "http://127.0.0.1:8080/", "open, constant, 5000/s"
+	full.Target = "http://127.0.0.1:8080/"
+	full.Model = "open, constant, 5000/s"
 	full.Errors["timeout"] = 1
 	full.Generator = Generator{CPUSeconds: 1, PeakMemory: 1 << 20, Pacing: "exact", Limited: true,
 		LimitedBy: []string{"why"}}

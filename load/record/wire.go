@@ -66,7 +66,8 @@ func (r *Results) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("results: %w", err)
 	}
 	read := NewResults(o)
-	read.From, read.To = w.From, w.To
+	read.From = w.From
+	read.To = w.To
 	for i, one := range w.Operations {
 		if err := read.unpack(i, one); err != nil {
 			return fmt.Errorf("results of %q: %w", one.Name, err)

@@ -15,7 +15,8 @@ import (
 // TestEnginesMergeWithoutLoss sends seconds as JSON lines, as agents do.
 func TestEnginesMergeWithoutLoss(t *testing.T) {
 	var lines bytes.Buffer
-	here, there := NewResults(twoOperations()), NewResults(twoOperations())
+	here := NewResults(twoOperations())
+	there := NewResults(twoOperations())
 	encoder := json.NewEncoder(&lines)
 	for i, second := range smallLoad(t) {
 		second.Unsent(i%2, 5)
@@ -38,8 +39,10 @@ func TestEnginesMergeWithoutLoss(t *testing.T) {
 }
 
 func TestForeignResultsAreChecked(t *testing.T) {
-	other, coarse := hdrhistogram.New(1, 1000, 3), hdrhistogram.New(lowest, highest, 2)
-	ours, more := newHistogram(), newHistogram()
+	other := hdrhistogram.New(1, 1000, 3)
+	coarse := hdrhistogram.New(lowest, highest, 2)
+	ours := newHistogram()
+	more := newHistogram()
 	for _, h := range []*hdrhistogram.Histogram{other, coarse, ours, more, more} {
 		testset.Must(t, h.RecordValue(5))
 	}

@@ -110,7 +110,8 @@ func (c *compiler) readFlows() {
 	}
 	total := 0.0
 	for i := range flows {
-		place, weight := at("flows", i), flows[i].Weight
+		place := at("flows", i)
+		weight := flows[i].Weight
 		if _, written := c.file.origin.lines[place+".weight"]; weight == 0 && !written {
 			weight = 1
 		}

@@ -34,7 +34,8 @@ func (s *Session) readCookies(a *oracle.Answer) {
 func (s *Session) setCookie(text []byte) {
 	pair, attributes, _ := bytes.Cut(text, []byte(";"))
 	name, value, found := bytes.Cut(pair, []byte("="))
-	name, value = bytes.TrimSpace(name), bytes.TrimSpace(value)
+	name = bytes.TrimSpace(name)
+	value = bytes.TrimSpace(value)
 	if !found || len(name) == 0 || len(name)+len(value) > maxCookieSize || bytes.ContainsFunc(pair, isControl) {
 		return
 	}

@@ -16,7 +16,8 @@ func paths(t *testing.T, folder string, d Data) []string {
 	f := Single(Step{Request: "GET /${d.a}/${d.b}"})
 	f.Data = map[string]Data{"d": d}
 	plan := compiled(t, f, folder)
-	p, s := plan.Player(Origin{Host: "h"}), new(Session)
+	p := plan.Player(Origin{Host: "h"})
+	s := new(Session)
 	var all []string
 	for range 5 {
 		p.Begin(s)
@@ -70,7 +71,8 @@ func TestTypesOfJSONLines(t *testing.T) {
 	f := Single(Step{Request: "POST /", JSON: []any{"${d.n}", "${d.t}", "${d.l}", "${d.z}", "a${d.n}"}})
 	f.Data = map[string]Data{"d": {JSONL: "d.jsonl"}}
 	plan := compiled(t, f, folder)
-	p, s := plan.Player(Origin{}), new(Session)
+	p := plan.Player(Origin{})
+	s := new(Session)
 	p.Begin(s)
 	if got, want := string(s.Call().Body), `[1.50,"1",[1, {}],null,"a1.50"]`; got != want {
 		t.Errorf("body %s, want %s", got, want)

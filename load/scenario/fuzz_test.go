@@ -52,7 +52,8 @@ func FuzzParse(f *testing.F) {
 		if heavy(file) {
 			return
 		}
-		a, b := requests(plan, 3), requests(plan2, 3)
+		a := requests(plan, 3)
+		b := requests(plan2, 3)
 		for i := range a {
 			if a[i] != b[i] {
 				t.Fatalf("requests %q and %q of\n%s", a[i], b[i], again)

@@ -27,7 +27,10 @@ func (uuid) appendNext(out []byte, r *rand.Rand) []byte {
 	hex.Encode(text[14:18], id[6:8])
 	hex.Encode(text[19:23], id[8:10])
 	hex.Encode(text[24:36], id[10:16])
-	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	text[8] = '-'
+	text[13] = '-'
+	text[18] = '-'
+	text[23] = '-'
 	return append(out, text[:]...)
 }
 

@@ -15,7 +15,9 @@ import (
 func (c *compiler) checkHeaders(place string, headers map[string]string) {
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		place, value, key := place+"."+name, headers[name], strings.ToLower(name)
+		place := place + "." + name
+		value := headers[name]
+		key := strings.ToLower(name)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
 			c.problem(place, "header %q: a name is one word of letters, digits and dashes", name)

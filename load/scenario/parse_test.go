@@ -113,7 +113,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%s: requests %q, want %q", name, got, want)
 		}
 	}
-	original.origin, last.origin = position{}, position{}
+	original.origin = position{}
+	last.origin = position{}
 	if !reflect.DeepEqual(original.Flows[0].Steps[1], last.Flows[0].Steps[1]) {
 		t.Errorf("got\n%+v\nwant\n%+v", last.Flows[0], original.Flows[0])
 	}
@@ -127,7 +128,8 @@ func TestJSONWithUnknownKeys(t *testing.T) {
 
 // requests returns the first steps of some flows.
 func requests(plan *Plan, n int) []string {
-	p, s := plan.Player(Origin{Host: "h"}), new(Session)
+	p := plan.Player(Origin{Host: "h"})
+	s := new(Session)
 	var all []string
 	for range n {
 		p.Begin(s)

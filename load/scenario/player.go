@@ -179,7 +179,8 @@ func joined(t template) template {
 	for _, p := range t {
 		text = append(text, p.text...)
 		if p.slot >= 0 {
-			p.text, text = text, nil
+			p.text = text
+			text = nil
 			out = append(out, p)
 		}
 	}
@@ -193,11 +194,14 @@ func joined(t template) template {
 func (p *Player) Begin(s *Session) {
 	i := p.choose()
 	f := &p.plan.flows[i]
-	s.player, s.steps, s.at = p, p.flows[i], 0
+	s.player = p
+	s.steps = p.flows[i]
+	s.at = 0
 	if p.traceShare > 0 {
 		s.trace.begin(p.random, p.traceShare)
 	}
-	s.memory, s.jar = s.memory[:0], s.jar[:0]
+	s.memory = s.memory[:0]
+	s.jar = s.jar[:0]
 	if len(s.values) < p.plan.slots {
 		s.values = make([]value, p.plan.slots)
 	}

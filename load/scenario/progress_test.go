@@ -14,7 +14,8 @@ func TestEveryLoadHasKeysOfItsOwn(t *testing.T) {
 	seen := map[string]bool{}
 	for _, at := range []Origin{{}, {After: Progress{Loads: 1}}, {After: Progress{Loads: 2}}, {Part: 1, Of: 2},
 		{Part: 1, Of: 2, After: Progress{Loads: 1}}} {
-		player, session := plan.Player(at), &Session{}
+		player := plan.Player(at)
+		session := &Session{}
 		for range 10 {
 			player.Begin(session)
 			if request := string(session.HTTP1()); seen[request] {
@@ -28,14 +29,16 @@ func TestEveryLoadHasKeysOfItsOwn(t *testing.T) {
 
 // TestEveryLoadGoesOn: sequences and rows continue where the loads before have ended, in every part.
 func TestEveryLoadGoesOn(t *testing.T) {
-	folder, from := t.TempDir(), int64(10)
+	folder := t.TempDir()
+	from := int64(10)
 	write(t, folder, "d.csv", "name\n"+strings.Join([]string{"a", "b", "c", "d", "e", "f", "g", "h"}, "\n"))
 	file := Single(Step{Request: "GET /${n}/${d.name}"})
 	file.Values = map[string]Value{"n": {Sequence: &from}}
 	file.Data = map[string]Data{"d": {CSV: "d.csv"}}
 	plan := compiled(t, file, folder)
 	var after Progress
-	got, session := "", new(Session)
+	got := ""
+	session := new(Session)
 	for load, flows := range [][2]int{{1, 0}, {2, 1}, {1, 1}} { // of each part
 		after.Loads = load
 		most := after.Taken

@@ -24,7 +24,8 @@ func compiled(t testing.TB, f *File, folder string) *Plan {
 // beginFlow compiles a scenario and begins its first flow.
 func beginFlow(t testing.TB, f *File) (*Player, *Session) {
 	t.Helper()
-	p, s := compiled(t, f, "testdata").Player(Origin{Host: "h:80"}), new(Session)
+	p := compiled(t, f, "testdata").Player(Origin{Host: "h:80"})
+	s := new(Session)
 	p.Begin(s)
 	return p, s
 }
@@ -91,7 +92,8 @@ func TestCallAndHTTP1Agree(t *testing.T) {
 	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET ${n}",
 		Headers: map[string]string{"Connection": "keep-alive"}})
 	plan := compiled(t, f, "")
-	p, s := plan.Player(Origin{Host: "h", Path: "/base/", Close: true}), new(Session)
+	p := plan.Player(Origin{Host: "h", Path: "/base/", Close: true})
+	s := new(Session)
 	p.Begin(s)
 	want := Call{Method: "POST", Host: "h", Path: "/base/7",
 		Header: []Field{{"Connection", "keep-alive"}, {"X", "a7"}}, Body: []byte("b7"), Sized: true}
@@ -302,7 +304,8 @@ func TestAnswersAreNotKept(t *testing.T) {
 	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "POST /",
 		JSON: []any{"${a}", "${b}", "${c}", "${o}", "${e}"}})
 	_, s := beginFlow(t, f)
-	header, body := []byte("b:  bb \r\nSet-Cookie: k=v\r\n"), []byte(`{"a":"aa","n":"zz","o":[1,{}],"e":""}`)
+	header := []byte("b:  bb \r\nSet-Cookie: k=v\r\n")
+	body := []byte(`{"a":"aa","n":"zz","o":[1,{}],"e":""}`)
 	outcome, complaint := s.Judge(&Answer{Status: 200, Header: header, Body: body}, true)
 	if outcome != record.OK {
 		t.Fatal(complaint)

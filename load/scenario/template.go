@@ -73,7 +73,9 @@ func newTemplate(text string, as form, find lookup) (template, error) {
 		if of != anyText {
 			p.form = verbatim
 		}
-		t, literal, text = append(t, p), nil, behind
+		t = append(t, p)
+		literal = nil
+		text = behind
 	}
 	if len(literal) > 0 {
 		t = append(t, part{text: literal, slot: -1})

@@ -17,7 +17,9 @@ type traceContext struct {
 
 // begin draws the identifiers of a flow's traces, and whether services are to record their spans.
 func (t *traceContext) begin(random *rand.Rand, share float64) {
-	t.high, t.low, t.sampled = random.Uint64(), random.Uint64(), random.Float64() < share
+	t.high = random.Uint64()
+	t.low = random.Uint64()
+	t.sampled = random.Float64() < share
 }
 
 // appendTo appends the value of the header for a step. If spans are not to be recorded, the header says

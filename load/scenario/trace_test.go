@@ -42,8 +42,10 @@ func TestTraceShare(t *testing.T) {
 		Step{Request: "GET /${n}", Headers: map[string]string{"X": "${n}"}})
 	f.Values = map[string]Value{"n": {Integer: &Range{7, 7}}}
 	plan := compiled(t, f, "")
-	p, s := plan.Player(Origin{Host: "h", TraceShare: share}), new(Session)
-	seen, sampled := map[trace.TraceID]bool{}, 0
+	p := plan.Player(Origin{Host: "h", TraceShare: share})
+	s := new(Session)
+	seen := map[trace.TraceID]bool{}
+	sampled := 0
 	for range flows {
 		p.Begin(s)
 		first, _ := traceOf(t, s)
@@ -52,7 +54,8 @@ func TestTraceShare(t *testing.T) {
 		if !first.IsValid() || !second.IsValid() || first.IsSampled() != second.IsSampled() {
 			t.Fatalf("the traces of a flow are %v and %v", first, second)
 		}
-		seen[first.TraceID()], seen[second.TraceID()] = true, true
+		seen[first.TraceID()] = true
+		seen[second.TraceID()] = true
 		if first.IsSampled() {
 			sampled++
 		}
@@ -72,7 +75,8 @@ func TestTracesThatAreNotAdded(t *testing.T) {
 			step.Headers = map[string]string{"Traceparent": own}
 		}
 		plan := compiled(t, Single(step), "")
-		p, s := plan.Player(Origin{Host: "h", TraceShare: share}), new(Session)
+		p := plan.Player(Origin{Host: "h", TraceShare: share})
+		s := new(Session)
 		p.Begin(s)
 		if is, there := traceOf(t, s); there != (want != "") || there && is.TraceID().String() != want {
 			t.Errorf("share %v: the trace is %v", share, is)

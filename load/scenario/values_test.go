@@ -17,7 +17,8 @@ func draws(t *testing.T, v Value, n int) []string {
 	t.Helper()
 	start, err := newGenerator(v)
 	testset.Must(t, err)
-	g, r := start(Origin{Of: 1}), newRandom(1, 0, 0)
+	g := start(Origin{Of: 1})
+	r := newRandom(1, 0, 0)
 	var all []string
 	for range n {
 		all = append(all, string(g.appendNext(nil, r)))
@@ -86,7 +87,8 @@ func TestZipfIsExact(t *testing.T) {
 			weights[k] /= total
 		}
 		g := newZipf(Zipf{From: 1, To: values, Exponent: exponent})
-		r, counts := newRandom(3, 0, 0), make([]int, values)
+		r := newRandom(3, 0, 0)
+		counts := make([]int, values)
 		for range sample {
 			counts[g.draw(r)-1]++
 		}
@@ -144,7 +146,8 @@ func TestEveryNumberOnce(t *testing.T) {
 	const parts, each = 4, 3
 	lines := map[string]bool{}
 	for part := range parts {
-		p, s := plan.Player(Origin{Host: "h", Part: part, Of: parts}), new(Session)
+		p := plan.Player(Origin{Host: "h", Part: part, Of: parts})
+		s := new(Session)
 		for range each {
 			p.Begin(s)
 			lines[s.Call().Path] = true
@@ -162,7 +165,8 @@ func TestSeedsAndParts(t *testing.T) {
 		f := parsed(t, "shop.yaml")
 		f.Seed = seed
 		plan := compiled(t, f, "testdata")
-		p, s := plan.Player(Origin{Host: "h", Part: part, Of: 2}), new(Session)
+		p := plan.Player(Origin{Host: "h", Part: part, Of: 2})
+		s := new(Session)
 		all := ""
 		for range 20 {
 			p.Begin(s)
@@ -182,7 +186,8 @@ func TestSeedsAndParts(t *testing.T) {
 func TestWeightsOfFirstFlows(t *testing.T) {
 	f := Single(Step{Request: "GET /0"})
 	f.Flows = append(f.Flows, Flow{Name: "x", Weight: 3, Steps: []Step{{Request: "GET /1"}}})
-	plan, s := compiled(t, f, ""), new(Session)
+	plan := compiled(t, f, "")
+	s := new(Session)
 	const seeds, flows = 5000, 2
 	counts := make([]int, 2*flows) // by position in the load and flow
 	for plan.seed = range uint64(seeds) {
@@ -223,7 +228,8 @@ func TestWeightsHaveAFiniteSum(t *testing.T) {
 	f := Single(Step{Request: "GET /0"})
 	f.Flows = append(f.Flows, Flow{Name: "x", Steps: []Step{{Request: "GET /1"}}})
 	for weight, want := range map[float64]string{maxWeight: "", 1e308: "weight 1e+308: give a number"} {
-		f.Flows[0].Weight, f.Flows[1].Weight = weight, weight
+		f.Flows[0].Weight = weight
+		f.Flows[1].Weight = weight
 		plan, err := f.Compile("")
 		if want != "" {
 			if err == nil || strings.Count(err.Error(), want) != 2 {

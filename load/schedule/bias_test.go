@@ -88,7 +88,8 @@ func TestJitteredArrivalsShiftNoTimes(t *testing.T) {
 	sleeps := []float64{20.5, 22, 26, 40}
 	constant := func(uint64) Schedule { return even }
 	for name, answered := range hosts() {
-		jittered, poisson := ratios(t, even.Jittered, answered, sleeps), ratios(t, even.Random, answered, sleeps)
+		jittered := ratios(t, even.Jittered, answered, sleeps)
+		poisson := ratios(t, even.Random, answered, sleeps)
 		for i, sleep := range sleeps {
 			if apart := math.Abs(jittered[i]/poisson[i] - 1); apart > 0.004 {
 				t.Errorf("%s, %g ms: %.4f jittered, %.4f Poisson", name, sleep, jittered[i], poisson[i])

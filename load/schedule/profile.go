@@ -43,7 +43,8 @@ func newProfile(phases []phase) (profile, error) {
 		if start > math.MaxInt64-ph.duration {
 			return nil, fmt.Errorf("schedule: longer than %v in all", time.Duration(math.MaxInt64))
 		}
-		ph.start, ph.first = start, n.value()
+		ph.start = start
+		ph.first = n.value()
 		start += ph.duration
 		n.add(ph.total())
 	}

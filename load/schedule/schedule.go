@@ -76,7 +76,8 @@ func Replay(times []time.Duration) (Schedule, error) {
 // exponentially distributed gaps, as many independent users produce them. The number of arrivals is also
 // random; its variance equals its mean. Recorded times stay unchanged. Equal seeds give equal arrivals.
 func (s Schedule) Random(seed uint64) Schedule {
-	s.random, s.seed = true, seed
+	s.random = true
+	s.seed = seed
 	return s
 }
 
@@ -84,7 +85,8 @@ func (s Schedule) Random(seed uint64) Schedule {
 // that of the evenly spaced ones, which could synchronize with timers of the system under load. Recorded
 // times stay unchanged.
 func (s Schedule) Jittered(seed uint64) Schedule {
-	s.jittered, s.seed = true, seed
+	s.jittered = true
+	s.seed = seed
 	return s
 }
 

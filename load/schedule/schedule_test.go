@@ -190,7 +190,8 @@ func TestRandomKeepsTheRates(t *testing.T) {
 	}
 	for from := time.Duration(0); from < 100*time.Second; from += 25 * time.Second {
 		to := from + 25*time.Second
-		got, want := float64(count(s, from, to)), s.before(to)-s.before(from)
+		got := float64(count(s, from, to))
+		want := s.before(to) - s.before(from)
 		if math.Abs(got-want) > 6*math.Sqrt(want) {
 			t.Errorf("%v..%v: %g arrivals, want about %g", from, to, got, want)
 		}
@@ -333,7 +334,8 @@ func BenchmarkNext(b *testing.B) {
 		s := must(b)(Constant(1e6, 10*time.Hour))
 		name := "constant"
 		if random {
-			s, name = s.Random(1), "poisson"
+			s = s.Random(1)
+			name = "poisson"
 		}
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -350,7 +352,9 @@ func BenchmarkNext(b *testing.B) {
 func TestJitteredArrivalsKeepTheirIntervals(t *testing.T) {
 	const n, rate = 10_000, 100.0
 	even := must(t)(Constant(rate, n/rate*time.Second))
-	walk, again, other := even.Jittered(1).Arrivals(), even.Jittered(1).Arrivals(), even.Jittered(2).Arrivals()
+	walk := even.Jittered(1).Arrivals()
+	again := even.Jittered(1).Arrivals()
+	other := even.Jittered(2).Arrivals()
 	var sum, squares, same float64
 	for i := range n {
 		due, ok := walk.Next()

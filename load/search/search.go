@@ -65,9 +65,11 @@ const (
 // full trials: 10 at the resolution of 1.03, 12 at 1.01. With one vote all trials have the full length,
 // and nothing is confirmed.
 func (o Options) Loads() float64 {
-	resolution, deciding := cmp.Or(o.Resolution, usualResolution), cmp.Or(o.Votes, votes)
+	resolution := cmp.Or(o.Resolution, usualResolution)
+	deciding := cmp.Or(o.Votes, votes)
 	halvings := func(from, to float64) float64 { return max(0, math.Log2(math.Log(from)/math.Log(to))) }
-	wide, near := 2+halvings(2, max(nearBy, resolution)), halvings(nearBy, resolution)
+	wide := 2 + halvings(2, max(nearBy, resolution))
+	near := halvings(nearBy, resolution)
 	if deciding == 1 {
 		return wide + near
 	}
@@ -136,15 +138,18 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 	if err == nil && o.Confirm != nil && s.low > 0 {
 		var short string
 		if short, err = s.confirmLonger(); short != "" {
-			c.Reason, c.Monotone = strings.TrimPrefix(c.Reason+"; "+short, "; "), false
+			c.Reason = strings.TrimPrefix(c.Reason+"; "+short, "; ")
+			c.Monotone = false
 		}
 	}
 	if errors.Is(err, errTooMany) {
-		c.Reason, err = fmt.Sprintf("gave up after %d probes: %s", len(s.all), s.grid), nil
+		c.Reason = fmt.Sprintf("gave up after %d probes: %s", len(s.all), s.grid)
+		err = nil
 	}
 	c.Probes = s.all
 	if s.low > 0 {
-		c.Rate, c.Low = &s.low, &s.low
+		c.Rate = &s.low
+		c.Low = &s.low
 	}
 	if !math.IsInf(s.high, 1) {
 		c.High = &s.high
@@ -310,7 +315,8 @@ func (s *search) playTrial(probe Prober, rate float64) (record.Probe, error) {
 // shorter one. If it fails, the search goes down until one passes, and then searches between that rate
 // and the last that failed. It returns the reason, or "".
 func (s *search) confirmLonger() (string, error) {
-	found, step := s.low, math.Sqrt(s.Resolution)
+	found := s.low
+	step := math.Sqrt(s.Resolution)
 	s.low = 0
 	// The first two steps down are small; from then on each is twice as large on the logarithmic scale.
 	for rate := found; rate >= s.lowest(); {

@@ -269,7 +269,8 @@ func TestSlopeIntervalHoldsTheTruth(t *testing.T) {
 	} {
 		held := 0
 		for range draws {
-			backlog, x := make([]float64, 100), 0.0
+			backlog := make([]float64, 100)
+			x := 0.0
 			for i := range 200 {
 				x = c.memory*x + random.NormFloat64()
 				if i >= 100 {
@@ -368,7 +369,8 @@ func TestLoadsIsWhatSearchesPlay(t *testing.T) {
 				}
 			}
 			if o.Votes != 1 {
-				confirmed.Short, confirmed.Confirm = playing(ShortShare), playing(3)
+				confirmed.Short = playing(ShortShare)
+				confirmed.Confirm = playing(3)
 			}
 			_, err := Run(t.Context(), confirmed, playing(1))
 			testset.Must(t, err)

@@ -72,7 +72,8 @@ func (s *simulation) trial(rate float64, length time.Duration) (record.Probe, er
 	summary := results.Summarize(length, &due)
 	pass, reasons := s.limit.Judge(&summary)
 	if g := BacklogGrows(backlog, every, rate); g.Grows {
-		pass, reasons = false, append(reasons, "the backlog grows")
+		pass = false
+		reasons = append(reasons, "the backlog grows")
 	}
 	return record.Probe{Achieved: summary.AchievedRate, Pass: pass, Reasons: reasons,
 		ResponseTime: summary.ResponseTime}, nil
@@ -159,7 +160,9 @@ func TestSearchesFindTheTrueCapacitySoon(t *testing.T) {
 			const searches = 40
 			s := simulation{poisson: c.poisson, service: c.service, limit: limit.WithDefaults()}
 			truth := s.truth(t)
-			near, least, most := 0, 0.0, 0.0
+			near := 0
+			least := 0.0
+			most := 0.0
 			for i := range searches {
 				start := []float64{100, 490. / 4}[i%2] * (0.9 + 0.2*float64(i)/searches)
 				got := s.search(t, start)
@@ -170,7 +173,8 @@ func TestSearchesFindTheTrueCapacitySoon(t *testing.T) {
 				if math.Abs(off) <= c.within {
 					near++
 				}
-				least, most = min(least, off), max(most, off)
+				least = min(least, off)
+				most = max(most, off)
 			}
 			mean := s.played / searches
 			t.Logf("%d of %d within %g %% of %.0f/s, off by %.1f to %+.1f %%, %v of load", near, searches,

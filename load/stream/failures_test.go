@@ -49,7 +49,8 @@ func TestFailuresHaveNames(t *testing.T) {
 				r := ca.rig(t, protocol, address)
 				n := 20
 				if outcome == record.Timeout { // connections are made in this time, too
-					r.config.Timeout, n = 3*time.Second, r.config.Connections
+					r.config.Timeout = 3 * time.Second
+					n = r.config.Connections
 				}
 				r.open(n)
 				results, report := r.run()
@@ -183,7 +184,9 @@ func readFrames(conn net.Conn, answer func(conn net.Conn, stream uint32) error) 
 		if _, err := in.Discard(int(head[0])<<16 | int(head[1])<<8 | int(head[2])); err != nil {
 			return err
 		}
-		kind, flags, stream := head[3], head[4], binary.BigEndian.Uint32(head[5:])
+		kind := head[3]
+		flags := head[4]
+		stream := binary.BigEndian.Uint32(head[5:])
 		acknowledged = acknowledged || kind == settingsFrame && flags == 1
 		if kind != headersFrame {
 			continue
@@ -266,7 +269,8 @@ func TestGoAwayIsNoFailure(t *testing.T) {
 	})
 	for _, protocol := range []Protocol{HTTP1, HTTP2} {
 		r := newRig(t, protocol, "http://shop.test", address)
-		r.config.Connections, r.config.Streams = 1, 1
+		r.config.Connections = 1
+		r.config.Streams = 1
 		results, report := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 20})
 		if report.Connects < 4 {
@@ -293,7 +297,8 @@ func TestWhatAServerHasNotSeenIsSentAgain(t *testing.T) {
 			_, err := conn.Write(frame(headersFrame, endHeaders|endStream, stream, status200))
 			return err
 		}))
-		r.config.Connections, r.config.Streams = 1, 1
+		r.config.Connections = 1
+		r.config.Streams = 1
 		results, _ := r.run()
 		want(t, results, c.want)
 		if n := requests.Load(); n != 20+min(c.refused, 1) {
@@ -312,7 +317,8 @@ func TestWhatIsSentAgainCountsForTheHighestRate(t *testing.T) {
 		return errors.Join(errDone, err)
 	}))
 	r.open(1)
-	r.config.Connections, r.config.MaxRate = 1, 1
+	r.config.Connections = 1
+	r.config.MaxRate = 1
 	results, _ := r.run()
 	want(t, results, map[record.Outcome]int64{record.Closed: 1})
 	if n := requests.Load(); n != 1 {
@@ -398,7 +404,9 @@ func TestARequestOnAConnectionThatHadEndedIsSentAgain(t *testing.T) {
 		r.step().Request = method + " /"
 		r.config.Connections = 1
 		results, _ := r.run()
-		ok, resent, lost := results.Count(record.All, record.OK), results.Counts(record.All).Resent, second.Load()
+		ok := results.Count(record.All, record.OK)
+		resent := results.Counts(record.All).Resent
+		lost := second.Load()
 		if want := map[bool]int64{true: 20, false: 20 - lost}[again]; ok != want || lost == 0 ||
 			again != (resent == lost) || !again && resent > 0 {
 			t.Errorf("%s: %d of 20 right, %d sent again after %d losses", method, ok, resent, lost)

@@ -88,7 +88,8 @@ func fuzz(f *testing.F, load func(t *testing.T, address net.Addr) *rig) {
 		answer.Store(&frames)
 		r := load(t, address)
 		r.open(1)
-		r.config.Connections, r.config.Timeout = 1, time.Minute
+		r.config.Connections = 1
+		r.config.Timeout = time.Minute
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		results, _ := r.run()

@@ -59,7 +59,8 @@ func (l *grpcLink) exchange(x *exchange) {
 	if header {
 		x.answer.Header = withPadding(x.answer.Header)
 	}
-	x.answer.Status, x.answer.Body = int(status.code), nil
+	x.answer.Status = int(status.code)
+	x.answer.Body = nil
 	if needed > 0 && status.code == codes.OK {
 		if x.answer.Body, err = method.decode(message); err != nil {
 			x.fail(record.Malformed, err.Error())
@@ -77,7 +78,9 @@ func (l *grpcLink) call(
 		x.fail(record.OtherError, err.Error())
 		return nil, status, false
 	}
-	x.h2.Bodiless, x.h2.KeepHeader, x.h2.KeepBody = false, true, prefix+maxMessage
+	x.h2.Bodiless = false
+	x.h2.KeepHeader = true
+	x.h2.KeepBody = prefix + maxMessage
 	l.roundTrip(x, &scenario.Call{Method: "POST", Path: "/" + call.GRPC, Header: header, Body: body})
 	if x.outcome != record.OK {
 		return nil, status, false

@@ -80,6 +80,7 @@ func protoSet(t *testing.T) []byte {
 	return text
 }
 
+// TestCallsAreMadeAndJudged plays calls of many kinds. Long because it lists them.
 func TestCallsAreMadeAndJudged(t *testing.T) {
 	ca := newAuthority(t)
 	alpha := func(s *grpc.Server) {
@@ -115,15 +116,18 @@ func TestCallsAreMadeAndJudged(t *testing.T) {
 			r.step().JSON = map[string]any{"service": "x"}
 		}, record.BadStatus},
 		{"unknown service, as expected", false, describes, false, func(r *rig) {
-			r.step().JSON, r.step().Expect = map[string]any{"service": "x"}, scenario.Expect{Status: "NOT_FOUND"}
+			r.step().JSON = map[string]any{"service": "x"}
+			r.step().Expect = scenario.Expect{Status: "NOT_FOUND"}
 		}, record.OK},
 		{"no such field", false, describes, false, func(r *rig) { r.step().JSON = map[string]any{"servant": "x"} },
 			record.OtherError},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			secure, url := (*tls.Config)(nil), "http://shop.test:1234"
+			var secure *tls.Config
+			url := "http://shop.test:1234"
 			if c.secure {
-				secure, url = ca.server("shop.test", soon()), "https://shop.test:1234"
+				secure = ca.server("shop.test", soon())
+				url = "https://shop.test:1234"
 			}
 			r := newCall(t, url, serveGRPC(t, secure, nil, c.describe))
 			r.config.TLS.RootCAs = ca.pool
@@ -155,7 +159,8 @@ func TestHeadersTravelWithCalls(t *testing.T) {
 	}
 	ca := newAuthority(t)
 	r := newCall(t, "https://shop.test:1234", serveGRPC(t, ca.server("other.test", soon()), echo, describes))
-	r.config.TLS.RootCAs, r.config.TLS.ServerName = ca.pool, "other.test"
+	r.config.TLS.RootCAs = ca.pool
+	r.config.TLS.ServerName = "other.test"
 	r.step().Headers = map[string]string{"X-Kind": "green"}
 	r.step().Expect = scenario.Expect{Header: map[string]string{"X-Answer": "good"}}
 	results, report := r.run()
@@ -284,7 +289,8 @@ func TestServersThatDoNotDescribeThemselves(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newCall(t, "http://shop.test", c.address)
-			r.config.ProtoSet, r.config.Timeout = c.file, 500*time.Millisecond
+			r.config.ProtoSet = c.file
+			r.config.Timeout = 500 * time.Millisecond
 			if _, _, err := r.try(); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}

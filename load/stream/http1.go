@@ -71,7 +71,9 @@ func (l *http1Link) hold(conn net.Conn, w *wire) error {
 	if l.aborted {
 		return errors.Join(net.ErrClosed, w.Close())
 	}
-	l.conn, l.wire, l.raw = conn, w, raw
+	l.conn = conn
+	l.wire = w
+	l.raw = raw
 	return nil
 }
 
@@ -79,7 +81,8 @@ func (l *http1Link) hold(conn net.Conn, w *wire) error {
 // it may be part of TLS itself.
 func (l *http1Link) stale() bool {
 	err := l.raw.Control(func(fd uintptr) {
-		l.polled[0].Fd, l.polled[0].Revents = int32(fd), 0
+		l.polled[0].Fd = int32(fd)
+		l.polled[0].Revents = 0
 		n, err := unix.Poll(l.polled[:], 0)
 		l.closed = err == nil && n > 0
 	})
@@ -91,7 +94,8 @@ func (l *http1Link) exchange(x *exchange) {
 	header, body := x.session.Needs()
 	request := x.session.HTTP1()
 	l.answer.Begin(x.session.Bodiless(), header, body)
-	received, written := l.wire.received.Load(), l.wire.written.Load()
+	received := l.wire.received.Load()
+	written := l.wire.written.Load()
 	err := l.conn.SetDeadline(time.Now().Add(x.limit))
 	x.sent = x.clock()
 	if err == nil {
@@ -101,7 +105,8 @@ func (l *http1Link) exchange(x *exchange) {
 	if err == nil {
 		reuse, err = l.receive(x)
 	}
-	x.received, x.written = l.wire.received.Load()-received, l.wire.written.Load()-written
+	x.received = l.wire.received.Load() - received
+	x.written = l.wire.written.Load() - written
 	if err != nil {
 		l.lose(x, err)
 		return

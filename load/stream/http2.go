@@ -59,7 +59,8 @@ func (l *http2Link) retire() {
 			kept = append(kept, c)
 		}
 	}
-	l.retired, l.conn = kept, nil
+	l.retired = kept
+	l.conn = nil
 }
 
 // dial makes the connection, unless another attempt has just done so.
@@ -163,8 +164,12 @@ func (l *http2Link) send(x *exchange, conn *http2Conn, call *scenario.Call) erro
 	}
 	h.SetBody(call.Body, call.Sized)
 	err := conn.RoundTrip(h)
-	x.sent, x.first, x.waited, x.received = h.Sent, h.First, h.Waited, h.Received
-	x.written, x.answer = h.Written, h.Answer
+	x.sent = h.Sent
+	x.first = h.First
+	x.waited = h.Waited
+	x.received = h.Received
+	x.written = h.Written
+	x.answer = h.Answer
 	return err
 }
 

@@ -118,7 +118,8 @@ func TestUnixSocketsAreSpokenTo(t *testing.T) {
 
 func TestCertificatesAreChecked(t *testing.T) {
 	ca := newAuthority(t)
-	good, old := ca.server("shop.test", soon()), ca.server("shop.test", soon())
+	good := ca.server("shop.test", soon())
+	old := ca.server("shop.test", soon())
 	old.MaxVersion = tls.VersionTLS12
 	for _, c := range []struct {
 		name   string
@@ -153,7 +154,8 @@ func TestCertificatesAreChecked(t *testing.T) {
 // certificate that has expired.
 func TestHandshakesThatFailUnderLoad(t *testing.T) {
 	ca := newAuthority(t)
-	good, expired := ca.server("shop.test", soon()), ca.server("shop.test", time.Now().Add(-time.Hour))
+	good := ca.server("shop.test", soon())
+	expired := ca.server("shop.test", time.Now().Add(-time.Hour))
 	for _, protocol := range []Protocol{HTTP1, HTTP2} {
 		var connections atomic.Int64
 		secure := good.Clone()

@@ -60,7 +60,8 @@ func (x *exchange) begin() {
 
 // fail ends an exchange without an answer.
 func (x *exchange) fail(outcome record.Outcome, why string) {
-	x.outcome, x.why = outcome, why
+	x.outcome = outcome
+	x.why = why
 }
 
 // joinAttempt starts an attempt to connect, or waits for the one in progress.

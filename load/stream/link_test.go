@@ -16,7 +16,8 @@ func TestFlowsShareOneAttempt(t *testing.T) {
 		const flows = 8
 		var attempts singleflight.Group
 		var begun atomic.Int64
-		connects, ended := make(chan error), make(chan error)
+		connects := make(chan error)
+		ended := make(chan error)
 		connect := func() error {
 			begun.Add(1)
 			return <-connects

@@ -198,7 +198,8 @@ func (l *loop) stop() {
 	for _, n := range l.asleep {
 		n.Who.wake <- false
 	}
-	l.idle, l.asleep = nil, nil
+	l.idle = nil
+	l.asleep = nil
 }
 
 // sample appends the number of flows that have ended or think to endedAt, once for each interval that has

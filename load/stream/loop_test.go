@@ -78,7 +78,8 @@ func TestAnOverloadIsBounded(t *testing.T) {
 		before := runtime.NumGoroutine()
 		plan, err := schedule.Constant(100_000, 2*time.Second)
 		testset.Must(t, err)
-		r.config.Open, r.config.Duration = plan.Arrivals(), 2*time.Second
+		r.config.Open = plan.Arrivals()
+		r.config.Duration = 2 * time.Second
 		r.config.Grace = 50 * time.Millisecond
 		counted := make(chan int, 1)
 		r.config.Connected = func() error {
@@ -166,7 +167,9 @@ func TestAFlowKeepsItsConnection(t *testing.T) {
 				{Name: "first", Request: "GET /1?id=${id}", Think: scenario.Duration(20 * time.Millisecond)},
 				{Name: "second", Request: "GET /2?id=${id}", Expect: scenario.Expect{Status: "200"}},
 			}
-			r.config.KeepAlive, r.config.Connections, r.config.Streams = keepAlive, 8, 1
+			r.config.KeepAlive = keepAlive
+			r.config.Connections = 8
+			r.config.Streams = 1
 			results, report := r.run()
 			want(t, results, map[record.Outcome]int64{record.OK: 40})
 			if keepAlive != (report.Connects == 8) || !keepAlive && report.Connects < 20 {
@@ -188,7 +191,8 @@ func TestAFlowKeepsItsConnection(t *testing.T) {
 func TestOperationsAreListed(t *testing.T) {
 	both(t, fine, func(t *testing.T, r *rig) {
 		r.file.Values = map[string]scenario.Value{"id": {Sequence: new(int64(1))}}
-		r.step().Request, r.step().Note = "GET /?id=${id}", []string{"id"}
+		r.step().Request = "GET /?id=${id}"
+		r.step().Note = []string{"id"}
 		var samples []record.Sample
 		listed := make(chan error, 1)
 		r.watch = func(recorder *record.Recorder) {
@@ -240,7 +244,9 @@ func TestFlowsEndWithTheLoad(t *testing.T) {
 			{Name: "second", Request: "GET /2"},
 		}
 		r.open(4)
-		r.config.Streams, r.config.Connections, r.config.Duration = 1, 8, time.Second
+		r.config.Streams = 1
+		r.config.Connections = 8
+		r.config.Duration = time.Second
 		results, report := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 4})
 		if report.Cut != 4 || report.Unsent != 0 {
@@ -257,7 +263,8 @@ func TestThinkingIsNoBacklog(t *testing.T) {
 			{Name: "second", Request: "GET /2"},
 		}
 		r.open(4)
-		r.config.Streams, r.config.Connections = 1, 8
+		r.config.Streams = 1
+		r.config.Connections = 8
 		results, report := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 8})
 		if len(report.Ended) < 11 || report.Ended[9] != 4 || report.Cut != 0 {
@@ -296,7 +303,9 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 	both(t, fine, func(t *testing.T, r *rig) {
 		plan, err := schedule.Constant(100, 800*time.Millisecond)
 		testset.Must(t, err)
-		r.config.Open, r.config.Duration, r.config.MaxRate = plan.Arrivals(), 800*time.Millisecond, 10
+		r.config.Open = plan.Arrivals()
+		r.config.Duration = 800 * time.Millisecond
+		r.config.MaxRate = 10
 		results, report := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 10})
 		if report.Unsent != 70 || results.Counts(record.All).Unsent != 70 ||
@@ -315,7 +324,9 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 		}
 	})
 	both(t, fine, func(t *testing.T, r *rig) {
-		r.config.Users, r.config.Duration, r.config.MaxRate = &engine.Users{Number: 4}, 800*time.Millisecond, 10
+		r.config.Users = &engine.Users{Number: 4}
+		r.config.Duration = 800 * time.Millisecond
+		r.config.MaxRate = 10
 		results, _ := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 10})
 	})
@@ -351,12 +362,15 @@ func TestStreamsThatTheServerDoesNotPermit(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	r := newRig(t, HTTP2, "http://shop.test", listener.Addr())
-	r.config.Users, r.config.Streams, r.config.Duration = &engine.Users{Number: 8}, 8, time.Second
+	r.config.Users = &engine.Users{Number: 8}
+	r.config.Streams = 8
+	r.config.Duration = time.Second
 	results, _ := r.run()
 	if ok := results.Count(record.All, record.OK); ok < 16 || ok != results.Sent(record.All) {
 		t.Errorf("%d of %d ok", ok, results.Sent(record.All))
 	}
-	lateness, response := results.Times(record.Lateness, record.All), results.Times(record.Response, record.All)
+	lateness := results.Times(record.Lateness, record.All)
+	response := results.Times(record.Response, record.All)
 	if lateness.ValueAtQuantile(50) > response.ValueAtQuantile(50)/4 {
 		t.Errorf("median lateness %d ns of a response time of %d ns, want the wait for a stream not in it",
 			lateness.ValueAtQuantile(50), response.ValueAtQuantile(50))

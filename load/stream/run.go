@@ -67,7 +67,8 @@ func play(ctx context.Context, config *Config, pool *pool) (report engine.Report
 	l.drain(ctx, workers, pool)
 	after, cpuErr := engine.ProcessorTime(unix.RUSAGE_SELF)
 	report = l.report(workers, stopped)
-	report.Connects, report.Received = pool.dialer.connects.Load(), pool.dialer.received.Load()
+	report.Connects = pool.dialer.connects.Load()
+	report.Received = pool.dialer.received.Load()
 	report.ThreadCPU = after - before
 	return report, errors.Join(paceErr, cpuErr, ctx.Err())
 }

@@ -41,7 +41,8 @@ func TestThePacerIsNudged(t *testing.T) {
 		{"a worker is free for what is next", func(l *loop, w *worker) bool { return l.await(w) }},
 		{"a worker sleeps", func(l *loop, w *worker) bool { return l.sleep(w, 45*time.Second) }},
 		{"all is done", func(l *loop, w *worker) bool {
-			l.hasNext, l.config.Connections = false, 1
+			l.hasNext = false
+			l.config.Connections = 1
 			return l.await(w)
 		}},
 	} {

@@ -37,7 +37,8 @@ func newDialer(c *Config) *dialer {
 		d.tls = c.TLS
 	}
 	if c.Unix != "" {
-		d.network, d.address = "unix", c.Unix
+		d.network = "unix"
+		d.address = c.Unix
 	}
 	return d
 }

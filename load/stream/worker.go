@@ -35,8 +35,11 @@ type tally struct {
 // newWorker returns a worker that uses a link, which has the number of its connection.
 func newWorker(l *loop, link link, number int) *worker {
 	w := &worker{loop: l, link: link, number: int32(number), wake: make(chan bool, 1)}
-	w.x.session, w.x.clock, w.x.h2 = &w.session, l.clock, &http2.Exchange{Clock: l.clock}
-	w.x.limit, w.x.permits = l.config.Timeout, l.permits
+	w.x.session = &w.session
+	w.x.clock = l.clock
+	w.x.h2 = &http2.Exchange{Clock: l.clock}
+	w.x.limit = l.config.Timeout
+	w.x.permits = l.permits
 	w.statuses = make(map[int]int64)
 	return w
 }
@@ -124,7 +127,8 @@ func (w *worker) step() record.Outcome {
 			l.mu.Unlock()
 		}
 	case l.abandoned.Load():
-		outcome, w.x.why = record.Unfinished, ""
+		outcome = record.Unfinished
+		w.x.why = ""
 	}
 	l.explain(w.x.why)
 	free := w.free

@@ -30,7 +30,9 @@ func TestALoadEndsWhenItIsEnough(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := specFor(t, url)
-			s.Load, s.Protocol, s.Loops = c.load, c.protocol, c.loops
+			s.Load = c.load
+			s.Protocol = c.protocol
+			s.Loops = c.loops
 			s.Connections = 64 // on a busy host, answers that come late keep theirs
 			s.Load.Duration = scenario.Duration(time.Hour)
 			var enough atomic.Bool

@@ -44,7 +44,8 @@ func (t *Trial) checkFiles() error {
 		return fmt.Errorf("read the limit of open files: %w", err)
 	}
 	what, n := t.clients()
-	n, each := (n+t.spec.Of-1)/t.spec.Of, t.usersOfAConnection()
+	n = (n + t.spec.Of - 1) / t.spec.Of
+	each := t.usersOfAConnection()
 	if needed := (n+each-1)/each + otherFiles; uint64(needed) > limit.Max {
 		return &FilesError{What: what, Asked: n, Needed: needed, Each: each, Limit: limit.Max}
 	}

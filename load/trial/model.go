@@ -87,7 +87,9 @@ func modelsIn(l scenario.Load) []string {
 
 // setClosed reads the users of a closed loop.
 func (m *model) setClosed(l scenario.Load) error {
-	m.users, m.think, m.rampUp = l.Users, time.Duration(l.Think), time.Duration(l.RampUp)
+	m.users = l.Users
+	m.think = time.Duration(l.Think)
+	m.rampUp = time.Duration(l.RampUp)
 	m.text = fmt.Sprintf("closed, %d users, think time %v, ramp-up %v", m.users, m.think, m.rampUp)
 	switch {
 	case m.users < 0 || m.think < 0 || m.rampUp < 0:
@@ -118,7 +120,9 @@ func (m *model) setOpen(l scenario.Load, dir string) error {
 	if err != nil {
 		return err
 	}
-	m.peak, m.even, m.text = rate, true, lab.Plain(rate)+"/s"
+	m.peak = rate
+	m.even = true
+	m.text = lab.Plain(rate) + "/s"
 	m.open, err = schedule.Constant(rate, m.duration)
 	return err
 }
@@ -127,9 +131,11 @@ func (m *model) setOpen(l scenario.Load, dir string) error {
 func (m *model) setArrivals(kind string, seed uint64) error {
 	switch kind {
 	case poisson:
-		m.open, m.even = m.open.Random(seed), false
+		m.open = m.open.Random(seed)
+		m.even = false
 	case jittered:
-		m.open, m.even = m.open.Jittered(seed), false
+		m.open = m.open.Jittered(seed)
+		m.even = false
 	case "", constant:
 		kind = constant
 	default:
@@ -146,7 +152,8 @@ func (m *model) ramp(r scenario.Ramp) (err error) {
 	if err := errors.Join(errFrom, errTo); err != nil {
 		return err
 	}
-	m.peak, m.text = max(from, to), fmt.Sprintf("ramp from %s/s to %s/s", lab.Plain(from), lab.Plain(to))
+	m.peak = max(from, to)
+	m.text = fmt.Sprintf("ramp from %s/s to %s/s", lab.Plain(from), lab.Plain(to))
 	m.open, err = schedule.Ramp(from, to, m.duration)
 	return err
 }
@@ -186,7 +193,8 @@ func (m *model) stairs(s scenario.Stairs) (err error) {
 func (m *model) spike(s scenario.Spike) (err error) {
 	base, errBase := rateFromZero("spike: base", s.Base)
 	peak, errPeak := schedule.ParseRate(s.Peak)
-	at, length := time.Duration(s.At), time.Duration(s.For)
+	at := time.Duration(s.At)
+	length := time.Duration(s.For)
 	var errTime error
 	if at < 0 || length <= 0 || at > m.duration-length {
 		errTime = fmt.Errorf("spike: %v from %v on is not within the load of %v", length, at, m.duration)

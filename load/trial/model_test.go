@@ -90,7 +90,8 @@ func TestArrivalsCanBeJittered(t *testing.T) {
 	if err != nil || !slices.Equal(counts, []int64{100, 100, 100}) || m.text != "open, jittered, 100/s" {
 		t.Errorf("%s: %v a second, error %v", m.text, counts, err)
 	}
-	early, walk := 0, m.open.Arrivals()
+	early := 0
+	walk := m.open.Arrivals()
 	for i := range 300 {
 		if due, _ := walk.Next(); due < time.Duration(10*i+5)*time.Millisecond {
 			early++

@@ -119,7 +119,8 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 		}
 	}
 	generator := &o.Summary.Generator
-	generator.CPUSeconds, generator.Loops = (after - before).Seconds(), len(p.recorders)
+	generator.CPUSeconds = (after - before).Seconds()
+	generator.Loops = len(p.recorders)
 	generator.PeakMemory, cpuErr = peakMemory()
 	o.Checks = t.plan.Checks()
 	o.Notes = append(t.certificateNote(), p.delayNote()...)
@@ -146,14 +147,16 @@ func (p *performance) collect() (*record.Results, error) {
 	cpu, _ := engine.ProcessorTime(unix.RUSAGE_SELF) // only for display
 	seconds := NewSeconds(len(p.recorders), func(s Second) error {
 		now, _ := engine.ProcessorTime(unix.RUSAGE_SELF)
-		s.CPU, cpu = now-cpu, now
+		s.CPU = now - cpu
+		cpu = now
 		if p.hooks.Second == nil {
 			return nil
 		}
 		return p.hooks.Second(s)
 	})
 	seconds.length = cmp.Or(p.hooks.Interval, time.Second)
-	parts, errs := make([]*record.Results, len(p.recorders)), make([]error, len(p.recorders))
+	parts := make([]*record.Results, len(p.recorders))
+	errs := make([]error, len(p.recorders))
 	var all sync.WaitGroup
 	for i, recorder := range p.recorders {
 		all.Go(func() {

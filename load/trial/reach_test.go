@@ -74,7 +74,8 @@ func TestAnAddressThatIsSilentIsNotWaitedFor(t *testing.T) {
 // TestTheProofComesFromAnAddressThatAnswers: the same address gets the load.
 func TestTheProofComesFromAnAddressThatAnswers(t *testing.T) {
 	s := specFor(t, "http://shop.test/")
-	first, second := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	first := netip.MustParseAddr("192.0.2.1")
+	second := netip.MustParseAddr("192.0.2.2")
 	var asked netip.AddrPort
 	s.Guard = consent.Guard{
 		Lookup: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{first, second}, nil },

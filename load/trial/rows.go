@@ -66,11 +66,14 @@ func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
 	answered := s.Status != 0 || m.grpc && (s.Outcome == record.OK || s.Outcome == record.Failed)
 	switch {
 	case !answered:
-		r.Status, r.Message = "", s.Outcome.String()
+		r.Status = ""
+		r.Message = s.Outcome.String()
 	case m.grpc && s.Status < 100: // from 100 on it is of HTTP: the answer was none of gRPC
-		r.Status, r.Message = strconv.Itoa(int(s.Status)), codes.Code(s.Status).String()
+		r.Status = strconv.Itoa(int(s.Status))
+		r.Message = codes.Code(s.Status).String()
 	default:
-		r.Status, r.Message = strconv.Itoa(int(s.Status)), http.StatusText(int(s.Status))
+		r.Status = strconv.Itoa(int(s.Status))
+		r.Message = http.StatusText(int(s.Status))
 	}
 	if s.Outcome != record.OK {
 		r.Failure = s.Outcome.String()

@@ -47,7 +47,8 @@ func TestRowsOfGRPCNameTheStatus(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	s := specFor(t, "http://127.0.0.1")
-	s.Target, s.Load.Duration = "grpc://"+listener.Addr().String(), scenario.Duration(100*time.Millisecond)
+	s.Target = "grpc://" + listener.Addr().String()
+	s.Load.Duration = scenario.Duration(100 * time.Millisecond)
 	s.Scenario.Flows[0].Steps = []scenario.Step{{Name: "well", GRPC: "grpc.health.v1.Health/Check"},
 		{Name: "unknown", GRPC: "grpc.health.v1.Health/Check", Body: `{"service": "nobody"}`}}
 	s.Scenario.Flows = append(s.Scenario.Flows, scenario.Flow{Name: "other", Steps: []scenario.Step{{

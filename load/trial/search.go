@@ -73,15 +73,11 @@ func (t *Trial) Search(ctx context.Context, c CapacitySearch) (Outcome, error) {
 	written := c.Objective.String()
 	c.Objective = c.Objective.WithDefaults()
 	if c.Play == nil {
-		c.Play = func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error) {
-			at, err := t.withLoad(load, seed)
-			if err != nil {
-				return Outcome{}, err
-			}
-			return at.playUntilLost(ctx, c.Hooks, c.Objective)
-		}
+		c.Play = t.playHere(c)
 	}
-	best, bestRate, seed := Outcome{}, 0.0, t.spec.Scenario.Seed
+	best := Outcome{}
+	bestRate := 0.0
+	seed := t.spec.Scenario.Seed
 	// prober returns a prober whose trials last a share of the load's duration. keep gets every outcome.
 	prober := func(share float64, keep func(Outcome, *record.Probe)) search.Prober {
 		return func(ctx context.Context, rate float64) (record.Probe, error) {
@@ -111,7 +107,8 @@ func (t *Trial) Search(ctx context.Context, c CapacitySearch) (Outcome, error) {
 	}
 	if c.Confirm {
 		options.Confirm = prober(search.Longer, func(outcome Outcome, probe *record.Probe) {
-			best, probe.Confirms = outcome, true // the last longer trial is shown
+			best = outcome
+			probe.Confirms = true // the last longer trial is shown
 		})
 	}
 	capacity, err := search.Run(ctx, options, prober(1, func(outcome Outcome, probe *record.Probe) {
@@ -126,13 +123,25 @@ func (t *Trial) Search(ctx context.Context, c CapacitySearch) (Outcome, error) {
 	return best, err
 }
 
+// playHere returns a Play that plays the trial of a search in this process.
+func (t *Trial) playHere(c CapacitySearch) func(context.Context, scenario.Load, uint64) (Outcome, error) {
+	return func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error) {
+		at, err := t.withLoad(load, seed)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return at.playUntilLost(ctx, c.Hooks, c.Objective)
+	}
+}
+
 // shortest is the length of the shortest trial.
 const shortest = time.Second
 
 // playUntilLost plays the load until its end, or until the objective can no longer be met.
 func (t *Trial) playUntilLost(ctx context.Context, hooks Hooks, limit objective.Objective) (Outcome, error) {
 	watch := t.newLossWatch(limit)
-	second, enough := hooks.Second, new(atomic.Bool)
+	second := hooks.Second
+	enough := new(atomic.Bool)
 	hooks.Enough = enough
 	hooks.Second = func(s Second) error {
 		reasons, err := watch.add(s)
@@ -164,7 +173,8 @@ func (c *CapacitySearch) probe(
 		if o, settled, err = c.playConclusive(ctx, load, rate, seed); err != nil {
 			return o, record.Probe{}, err
 		}
-		reasons, disturbed = c.missed(&o, settled), ""
+		reasons = c.missed(&o, settled)
+		disturbed = ""
 		share := steal()
 		if share <= c.MaxSteal || len(reasons) == 0 {
 			break
@@ -246,7 +256,8 @@ func (c *CapacitySearch) playConclusive(
 		if !c.mayHaveChanged(&o, settled) {
 			o.Summary.Notes = append(o.Summary.Notes,
 				"the client, though this could not change the verdict on the rate: "+strings.Join(g.LimitedBy, "; "))
-			g.Limited, g.LimitedBy = false, nil
+			g.Limited = false
+			g.LimitedBy = nil
 			return o, settled, nil
 		}
 	}

@@ -162,8 +162,9 @@ func TestAVerdictThatALateClientCannotChangeCounts(t *testing.T) {
 			search.Play = func(context.Context, scenario.Load, uint64) (Outcome, error) {
 				plays++
 				var o Outcome
-				o.Summary.ResponseTime.P99, o.Summary.SendLateness.P99, o.Summary.SendLateness.Max = &c.p99, &c.lateP99,
-					&c.lateMax
+				o.Summary.ResponseTime.P99 = &c.p99
+				o.Summary.SendLateness.P99 = &c.lateP99
+				o.Summary.SendLateness.Max = &c.lateMax
 				o.Summary.Generator = record.Generator{Limited: true, LimitedBy: []string{"late"}}
 				if c.onlyLate {
 					o.Summary.Generator.Moved = []record.Moved{{Quantile: 0.99}}

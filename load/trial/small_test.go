@@ -47,12 +47,15 @@ func TestUsersOfHTTP2ShareConnections(t *testing.T) {
 		change func(*Spec)
 		want   int
 	}{
-		"HTTP/1.1":   {func(*Spec) {}, 1},
-		"HTTP/2":     {func(s *Spec) { s.Protocol = HTTP2 }, 32},
-		"streams":    {func(s *Spec) { s.Protocol, s.Streams = HTTP2, 4 }, 4},
-		"one use":    {func(s *Spec) { s.Protocol, s.OneUse = HTTP2, true }, 1},
-		"https":      {func(s *Spec) { s.Target = "https://127.0.0.1:1" }, 1},
-		"open loops": {func(s *Spec) { s.Protocol, s.Load = HTTP2, scenario.Load{Rate: "1"} }, 1},
+		"HTTP/1.1": {func(*Spec) {}, 1},
+		"HTTP/2":   {func(s *Spec) { s.Protocol = HTTP2 }, 32},
+		"streams":  {func(s *Spec) { s.Protocol, s.Streams = HTTP2, 4 }, 4},
+		"one use":  {func(s *Spec) { s.Protocol, s.OneUse = HTTP2, true }, 1},
+		"https":    {func(s *Spec) { s.Target = "https://127.0.0.1:1" }, 1},
+		"open loops": {func(s *Spec) {
+			s.Protocol = HTTP2
+			s.Load = scenario.Load{Rate: "1"}
+		}, 1},
 	} {
 		s := specFor(t, "http://127.0.0.1:1")
 		s.Load = scenario.Load{Users: 64}

@@ -29,7 +29,9 @@ func (t *Trial) sumUp(o *Outcome) {
 	if t.model.even && window == t.model.duration {
 		s.OfferedRate = &t.model.peak
 	}
-	s.Target, s.Model, s.Unchecked = t.spec.Target, t.describe(), t.plan.Unchecked()
+	s.Target = t.spec.Target
+	s.Model = t.describe()
+	s.Unchecked = t.plan.Unchecked()
 	if t.spec.Unix != "" {
 		s.Target += " at " + t.spec.Unix
 	}
@@ -37,7 +39,8 @@ func (t *Trial) sumUp(o *Outcome) {
 		s.TransferRate = new(float64(o.Report.Received) / elapsed)
 	}
 	s.Generator = generator
-	s.Generator.Pacing, s.Generator.Engine = t.pacing.String(), "http1"
+	s.Generator.Pacing = t.pacing.String()
+	s.Generator.Engine = "http1"
 	if t.streams() {
 		s.Generator.Engine = "stream"
 	}
@@ -172,7 +175,8 @@ func (t *Trial) Join(names []string, parts []Outcome) (Outcome, error) {
 	t.sumUp(&sum)
 	g := &sum.Summary.Generator
 	if len(busy) > 0 {
-		g.Limited, g.LimitedBy = true, append(g.LimitedBy, busy...)
+		g.Limited = true
+		g.LimitedBy = append(g.LimitedBy, busy...)
 	}
 	return sum, nil
 }

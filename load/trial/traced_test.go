@@ -22,7 +22,8 @@ func TestServicesAreAskedToRecordSpans(t *testing.T) {
 	for _, protocol := range []string{"", HTTP2} {
 		for _, share := range []float64{0, 1} {
 			s := specFor(t, url)
-			s.Protocol, s.TraceShare = protocol, share
+			s.Protocol = protocol
+			s.TraceShare = share
 			mu.Lock()
 			seen = nil
 			mu.Unlock()

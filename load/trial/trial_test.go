@@ -90,7 +90,8 @@ func TestSummaryAddsUp(t *testing.T) {
 	oneUse := specFor(t, url)
 	oneUse.OneUse = true
 	secondUsers := users
-	secondUsers.Loops, users.Loops = 0, 2
+	secondUsers.Loops = 0
+	users.Loops = 2
 	for name, s := range map[string]Spec{"open": specFor(t, url), "users": users, "poisson": random,
 		"checked": checked, "loops": loops, "one use": oneUse, "one loop of users": secondUsers} {
 		t.Run(name, func(t *testing.T) {
@@ -263,9 +264,12 @@ func TestSearchNeedsARate(t *testing.T) {
 // together, however many flows are due.
 func TestThePermissionBinds(t *testing.T) {
 	s := specFor(t, serve(t, fine))
-	s.Load.Duration, s.Loops = scenario.Duration(1500*time.Millisecond), 2
+	s.Load.Duration = scenario.Duration(1500 * time.Millisecond)
+	s.Loops = 2
 	prepared := prepare(t, s)
-	prepared.ticket.Own, prepared.ticket.MaxRate, prepared.ticket.Until = false, 20, time.Now().Add(time.Hour)
+	prepared.ticket.Own = false
+	prepared.ticket.MaxRate = 20
+	prepared.ticket.Until = time.Now().Add(time.Hour)
 	o, err := prepared.Play(t.Context(), Hooks{})
 	testset.Must(t, err)
 	// Twenty in the first second, and as many in the half of the next.

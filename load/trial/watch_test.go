@@ -21,7 +21,8 @@ import (
 func secondOf(t *testing.T, number, n int, response time.Duration, outcome record.Outcome) Second {
 	t.Helper()
 	results := record.NewResults(record.Options{Operations: []string{"GET http://127.0.0.1:1/"}})
-	results.From, results.To = time.Duration(number-1)*time.Second, time.Duration(number)*time.Second
+	results.From = time.Duration(number-1) * time.Second
+	results.To = time.Duration(number) * time.Second
 	for range n {
 		results.Add(&record.Sample{Outcome: outcome, Intended: results.From, Sent: results.From,
 			Finished: results.From + response})
@@ -150,7 +151,8 @@ func TestSecondsOfOddLengthsHaveTheirNumbers(t *testing.T) {
 	for i := range parts {
 		for source := range 2 {
 			one := secondOf(t, 1, 1, 0, record.OK)
-			one.Results.From, one.Results.To = time.Duration(i)*length, time.Duration(i+1)*length
+			one.Results.From = time.Duration(i) * length
+			one.Results.To = time.Duration(i+1) * length
 			seconds.Take(source, one)
 		}
 		if passed != i+1 {
@@ -170,7 +172,8 @@ func TestRowsListEveryOperation(t *testing.T) {
 		_, _ = io.WriteString(w, "fine")
 	})
 	s := specFor(t, url)
-	s.Loops, s.Target = 2, url+"/base/"
+	s.Loops = 2
+	s.Target = url + "/base/"
 	s.Scenario.Flows[0].Steps = []scenario.Step{
 		{Name: "first", Request: "GET /first?a=1"}, {Name: "second", Request: "POST /second", Body: "x"},
 		{Name: "third", Request: "GET /third"},

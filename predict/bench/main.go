@@ -46,7 +46,8 @@ func measured(s sim.System, operations int) func(context.Context, uint64) (trial
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		cpu, start := cpuSeconds(), time.Now()
+		cpu := cpuSeconds()
+		start := time.Now()
 		r, err := sim.Run(ctx, s, sim.Options{Seed: seed, WarmUp: operations / 10, Batches: 20,
 			PerBatch: operations / 20, Quantiles: []float64{0.5, 0.99}})
 		if err != nil {

@@ -68,7 +68,9 @@ func fiveServices(users int) sim.System {
 	}
 	s.Loads = poisson(2500, 2)
 	if users > 0 {
-		s.Loads[0].Rate, s.Loads[0].Users, s.Loads[0].Think = 0, users, sim.Exponential(0.4)
+		s.Loads[0].Rate = 0
+		s.Loads[0].Users = users
+		s.Loads[0].Think = sim.Exponential(0.4)
 	}
 	return s
 }

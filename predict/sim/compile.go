@@ -66,7 +66,8 @@ func compile(s System) (code, error) {
 
 // join adds the branches of a step.
 func (c *code) join(at int, branches []Branch) {
-	c.steps[at].target, c.steps[at].more = int32(len(c.branches)), int32(len(branches))
+	c.steps[at].target = int32(len(c.branches))
+	c.steps[at].more = int32(len(branches))
 	for _, b := range branches {
 		whole, fraction := math.Modf(b.Count)
 		c.branches = append(c.branches, branch{c.starts[b.Program], int32(whole), fraction})

@@ -20,7 +20,8 @@ func TestDistributions(t *testing.T) {
 	for name, d := range map[string]Dist{"constant": Constant(0.01), "exponential": Exponential(0.01),
 		"hyperexponential": Hyperexponential(0.9, 0.005, 0.055), "curve": curve, "scaled": curve.Scaled(3),
 		"one quantile": point} {
-		random, batches := newRandom(5, 0), make([]float64, 25)
+		random := newRandom(5, 0)
+		batches := make([]float64, 25)
 		for i := range batches {
 			for range 20_000 {
 				batches[i] += d.draw(&random) / 20_000
@@ -34,7 +35,8 @@ func TestDistributions(t *testing.T) {
 		}
 		holds(t, name, d.Mean(), batches, 0.02)
 	}
-	random, below := newRandom(5, 0), make([]float64, 25)
+	random := newRandom(5, 0)
+	below := make([]float64, 25)
 	for i := range below {
 		for range 10_000 {
 			if curve.draw(&random) <= 0.004 {

@@ -97,7 +97,8 @@ func (h *heap) down(i int, e entry) {
 		if first >= len(h.entries) {
 			break
 		}
-		least, children := first, h.entries[first:min(first+4, len(h.entries))]
+		least := first
+		children := h.entries[first:min(first+4, len(h.entries))]
 		earliest := children[0].at
 		for c := 1; c < len(children); c++ {
 			if children[c].at < earliest {

@@ -24,9 +24,11 @@ func (h *Histogram) add(seconds float64) {
 		h.counts = make([]uint64, binCount)
 	}
 	if h.Count == 0 {
-		h.Min, h.Max = seconds, seconds
+		h.Min = seconds
+		h.Max = seconds
 	}
-	h.Min, h.Max = min(h.Min, seconds), max(h.Max, seconds)
+	h.Min = min(h.Min, seconds)
+	h.Max = max(h.Max, seconds)
 	h.Count++
 	bin := int(math.Float64bits(seconds)>>(52-binBits)) - firstBin
 	h.counts[max(0, min(bin, binCount-1))]++
@@ -39,9 +41,11 @@ func (h *Histogram) take(other *Histogram) {
 	}
 	if h.Count == 0 {
 		h.counts = make([]uint64, binCount)
-		h.Min, h.Max = other.Min, other.Max
+		h.Min = other.Min
+		h.Max = other.Max
 	}
-	h.Min, h.Max = min(h.Min, other.Min), max(h.Max, other.Max)
+	h.Min = min(h.Min, other.Min)
+	h.Max = max(h.Max, other.Max)
 	h.Count += other.Count
 	for i, n := range other.counts {
 		h.counts[i] += n
@@ -59,7 +63,8 @@ func (h *Histogram) Quantile(p float64) float64 {
 	rank, below := p*float64(h.Count), 0.0
 	for i, n := range h.counts {
 		if n > 0 && below+float64(n) >= rank {
-			low, high := binStart(i), binStart(i+1)
+			low := binStart(i)
+			high := binStart(i + 1)
 			return max(h.Min, min(h.Max, low+(high-low)*(rank-below)/float64(n)))
 		}
 		below += float64(n)

@@ -122,7 +122,8 @@ func TestMMc(t *testing.T) {
 	holds(t, "waiting", truth-service, each(fifo.All.Batches, waited), 0.06)
 
 	s = open(rate, Work(0, Exponential(service), 0, 1))
-	s.Processors, s.Units = []Processor{{c}}, []Unit{{}}
+	s.Processors = []Processor{{c}}
+	s.Units = []Unit{{}}
 	shared := simulated(t, s, 80_000)
 	holds(t, "shared", truth, each(shared.All.Batches, mean), 0.03)
 	holds(t, "contention", truth-service, each(shared.All.Batches, waited), 0.06)
@@ -141,7 +142,8 @@ func TestPSIsInsensitive(t *testing.T) {
 	for name, d := range map[string]Dist{"deterministic": Constant(demand), "two values": half,
 		"exponential": Exponential(demand), "hyperexponential": Hyperexponential(0.9, 0.005, 0.055)} {
 		s := open(70, Work(0, d, 0, 1))
-		s.Processors, s.Units = []Processor{{1}}, []Unit{{}}
+		s.Processors = []Processor{{1}}
+		s.Units = []Unit{{}}
 		r := simulated(t, s, 50_000)
 		holds(t, name, demand/(1-0.7), each(r.All.Batches, mean), 0.06)
 		holds(t, name+": cores", 0.7, r.Units[0].Cores, 0.02)
@@ -160,7 +162,9 @@ func TestMD1(t *testing.T) {
 // TestASingleUserNeverWaits, so the response time and the rate are exact: one operation each 10 + 2.5 ms.
 func TestASingleUserNeverWaits(t *testing.T) {
 	s := open(0, station(0, Constant(0.01))...)
-	s.Pools, s.Loads[0].Users, s.Loads[0].Think = []Pool{{1}}, 1, Constant(0.0025)
+	s.Pools = []Pool{{1}}
+	s.Loads[0].Users = 1
+	s.Loads[0].Think = Constant(0.0025)
 	r := simulated(t, s, 1000)
 	if q := r.All.Times.Quantile(0.99); math.Abs(q-0.01) > 1e-9 {
 		t.Errorf("the 99th percentile is %g s, want 0.01 s", q)
@@ -173,7 +177,8 @@ func TestASingleUserNeverWaits(t *testing.T) {
 // TestJackson: in an open network every station is as if it was alone (Jackson 1957, 1963).
 func TestJackson(t *testing.T) {
 	const rate = 50.0
-	visits, service := []float64{1, 0.4, 2}, []float64{0.012, 0.03, 0.008}
+	visits := []float64{1, 0.4, 2}
+	service := []float64{0.012, 0.03, 0.008}
 	s := open(rate, Call(1, visits[0]), Call(2, visits[1]), Call(3, visits[2]))
 	truth := 0.0
 	for i := range visits {

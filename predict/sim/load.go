@@ -21,7 +21,8 @@ func (s *simulation) newLoads(system System, seed uint64) error {
 		return fmt.Errorf("there is no load")
 	}
 	for i, l := range system.Loads {
-		open, closed := l.Rate > 0 && !math.IsInf(l.Rate, 1), l.Users > 0
+		open := l.Rate > 0 && !math.IsInf(l.Rate, 1)
+		closed := l.Users > 0
 		if open == closed || l.Users < 0 || !open && l.Rate != 0 {
 			return fmt.Errorf("load %d has a rate of %g/s and %d users: want one of them, above 0", i, l.Rate, l.Users)
 		}
@@ -49,7 +50,8 @@ func cumulative(weights []float64, operations int) ([]float64, error) {
 	if len(weights) != operations {
 		return nil, fmt.Errorf("%d weights for %d operations", len(weights), operations)
 	}
-	sums, sum := make([]float64, len(weights)), 0.0
+	sums := make([]float64, len(weights))
+	sum := 0.0
 	for i, w := range weights {
 		if !validSeconds(w) {
 			return nil, fmt.Errorf("weight %d is %g: want a finite number from 0", i, w)
@@ -75,7 +77,9 @@ func (s *simulation) arrive(id int32) {
 	operation := l.choose()
 	t := s.newTask(s.programs[operation], none)
 	task := &s.tasks[t]
-	task.operation, task.load, task.began = operation, id, s.now
+	task.operation = operation
+	task.load = id
+	task.began = s.now
 	s.record.begin(s.now)
 	s.run(t)
 }
@@ -85,7 +89,9 @@ func (l *load) choose() int32 {
 	if len(l.cumulative) == 1 {
 		return 0
 	}
-	draw, low, high := l.random.uniform(), 0, len(l.cumulative)-1
+	draw := l.random.uniform()
+	low := 0
+	high := len(l.cumulative) - 1
 	for low < high {
 		if middle := (low + high) / 2; l.cumulative[middle] <= draw {
 			low = middle + 1

@@ -141,7 +141,8 @@ func (s *simulation) level(p *processor) {
 			}
 			most := float64(sh.wanted) / float64(n)
 			if !p.saturated || most*float64(tasks) <= float64(left) {
-				sh.rate, again = most, true
+				sh.rate = most
+				again = true
 				left, tasks = left-sh.wanted, tasks-n
 			}
 		}

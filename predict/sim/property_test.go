@@ -56,7 +56,8 @@ func rateOf(s System, weights []float64) float64 {
 	for i, o := range s.Operations {
 		calls[o.Program] += weights[i] / 3
 	}
-	used, cores := make([]float64, len(s.Units)), make([]float64, len(s.Processors))
+	used := make([]float64, len(s.Units))
+	cores := make([]float64, len(s.Processors))
 	for i, program := range s.Programs { // callers come first
 		for _, st := range program {
 			if st.action == work {
@@ -91,7 +92,10 @@ func TestRandomSystems(t *testing.T) {
 			if r.Started != r.Completed+uint64(r.Left) {
 				t.Errorf("%d started, %d completed, %d left", r.Started, r.Completed, r.Left)
 			}
-			area, time, demand, busy := 0.0, 0.0, 0.0, 0.0
+			area := 0.0
+			time := 0.0
+			demand := 0.0
+			busy := 0.0
 			for i, b := range r.All.Batches {
 				area += r.InProgress[i] * r.BatchSeconds[i]
 				time += b.Mean * float64(b.Completed)

@@ -108,7 +108,10 @@ func (r *recorder) complete(s *simulation, t *task) {
 		r.close(s.now)
 	}
 	r.takeCounters(s, r.warm)
-	r.warm, r.began, r.area, r.left = true, s.now, 0, r.options.PerBatch
+	r.warm = true
+	r.began = s.now
+	r.area = 0
+	r.left = r.options.PerBatch
 	r.done = len(r.result.BatchSeconds) == r.options.Batches
 }
 
@@ -182,9 +185,11 @@ func (r *recorder) takeCounters(s *simulation, keep bool) {
 		p.advance(s.now)
 		if keep {
 			to := &r.result.Pools[i]
-			to.Used, to.Waiting = append(to.Used, p.usedTime/passed), append(to.Waiting, p.waitingTime/passed)
+			to.Used = append(to.Used, p.usedTime/passed)
+			to.Waiting = append(to.Waiting, p.waitingTime/passed)
 		}
-		p.usedTime, p.waitingTime = 0, 0
+		p.usedTime = 0
+		p.waitingTime = 0
 	}
 }
 
@@ -200,6 +205,7 @@ func (u *UnitResult) keep(used [MostParts]float64, passed float64) {
 // result returns what was recorded, complete batches only.
 func (s *simulation) result() Result {
 	r := s.record.result
-	r.Events, r.Left = s.events, s.record.progress
+	r.Events = s.events
+	r.Left = s.record.progress
 	return r
 }

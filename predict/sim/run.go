@@ -113,7 +113,8 @@ func newSimulation(system System, options Options) (*simulation, error) {
 // event carries out the next event, and all steps of tasks that follow from it at once. It reports whether
 // there was one.
 func (s *simulation) event() bool {
-	next, working := math.Inf(1), false
+	next := math.Inf(1)
+	working := false
 	if len(s.timers.entries) > 0 {
 		next = s.timers.entries[0].at
 	}

@@ -88,7 +88,8 @@ func TestLimitedUnitIsASlowServer(t *testing.T) {
 	s := open(30, Work(0, Exponential(0.01), 0, 1))
 	s.Programs = append(s.Programs, []Step{Work(1, Exponential(0.01), 0, 1)})
 	s.Operations = append(s.Operations, Operation{1})
-	s.Processors, s.Units = []Processor{{8}}, []Unit{{Limit: 0.5}, {}}
+	s.Processors = []Processor{{8}}
+	s.Units = []Unit{{Limit: 0.5}, {}}
 	s.Loads[0].Weights = []float64{1, 0}
 	s.Loads = append(s.Loads, Load{Rate: 100, Weights: []float64{0, 1}})
 	r := simulated(t, s, 100_000)
@@ -99,7 +100,8 @@ func TestLimitedUnitIsASlowServer(t *testing.T) {
 // TestHeapIsInOrder against a sorted list, with entries that move and go.
 func TestHeapIsInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	h, due := indexedHeap(100), map[int32]float64{}
+	h := indexedHeap(100)
+	due := map[int32]float64{}
 	for range 20_000 {
 		id := int32(random.IntN(100))
 		switch random.IntN(4) {

@@ -31,7 +31,8 @@ func (s *simulation) newTask(start, parent int32) int32 {
 }
 
 func (s *simulation) freeTask(t int32) {
-	s.tasks[t].next, s.free = s.free, t
+	s.tasks[t].next = s.free
+	s.free = t
 	s.inProgress--
 }
 
@@ -51,7 +52,8 @@ func (s *simulation) carryOut(t int32) int32 {
 	step := &s.steps[task.at]
 	switch step.action {
 	case work:
-		task.demand, task.since = step.duration.draw(&s.random), s.now
+		task.demand = step.duration.draw(&s.random)
+		task.since = s.now
 		s.used[step.target][step.part] += task.demand
 		s.use(t, step.more, task.demand) // more is the unit's share of its processor
 		return none
@@ -109,7 +111,8 @@ func (s *simulation) call(t int32, step *step) int32 {
 		task.at++
 		return t
 	}
-	task.calls, task.repeats = 1, n-1
+	task.calls = 1
+	task.repeats = n - 1
 	return s.newTask(branch.start, t)
 }
 

@@ -34,7 +34,8 @@ func openProgram(pid int) (*program, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	lines, text := file.Section(".gopclntab"), file.Section(".text")
+	lines := file.Section(".gopclntab")
+	text := file.Section(".text")
 	if lines == nil { // a position-independent executable
 		lines = file.Section(".data.rel.ro.gopclntab")
 	}

@@ -43,10 +43,12 @@ const (
 // 32-bit numbers (PERF_SAMPLE_TID), and the number of addresses with the addresses
 // (PERF_SAMPLE_CALLCHAIN); see perf_event_open(2).
 func (r *ring) each(take func(sample)) {
-	head, tail := atomic.LoadUint64(&r.about.Data_head), r.about.Data_tail
+	head := atomic.LoadUint64(&r.about.Data_head)
+	tail := r.about.Data_tail
 	for tail < head {
 		header := r.bytes(tail, headerSize)
-		kind, size := binary.LittleEndian.Uint32(header), uint64(binary.LittleEndian.Uint16(header[6:]))
+		kind := binary.LittleEndian.Uint32(header)
+		size := uint64(binary.LittleEndian.Uint16(header[6:]))
 		if size < headerSize {
 			break // the kernel writes no such record
 		}
@@ -78,7 +80,8 @@ func parse(kind uint32, body []byte) (sample, bool) {
 		return sample{}, false
 	}
 	s := sample{pid: int(int32(binary.LittleEndian.Uint32(body)))}
-	count, body := binary.LittleEndian.Uint64(body[8:]), body[16:]
+	count := binary.LittleEndian.Uint64(body[8:])
+	body = body[16:]
 	if count > mostFrames || count > uint64(len(body)/8) {
 		return sample{}, false
 	}

@@ -172,7 +172,8 @@ func TestRecordsGoOverTheEndOfTheRing(t *testing.T) {
 	page := os.Getpagesize()
 	memory := make([]byte, 2*page)
 	about := (*unix.PerfEventMmapPage)(unsafe.Pointer(&memory[0]))
-	about.Data_offset, about.Data_size = uint64(page), uint64(page)
+	about.Data_offset = uint64(page)
+	about.Data_size = uint64(page)
 	r := newRing(-1, memory)
 	var record []byte
 	put := func(values ...uint64) {
@@ -189,7 +190,8 @@ func TestRecordsGoOverTheEndOfTheRing(t *testing.T) {
 	for i, b := range record {
 		memory[page+int(begin+uint64(i))%page] = b
 	}
-	about.Data_tail, about.Data_head = begin, begin+uint64(len(record))
+	about.Data_tail = begin
+	about.Data_head = begin + uint64(len(record))
 	var all []sample
 	r.each(func(s sample) { all = append(all, s) })
 	if len(all) != 1 || all[0].pid != 7 || !all[0].kernel || !slices.Equal(all[0].frames, []uint64{0x10, 0x20}) {

@@ -140,13 +140,17 @@ func changesToBaseline(
 ) []lab.Change {
 	var changes []lab.Change
 	for _, p := range a.Points {
-		was, is := results[seriesKey{a.Baseline, p.Name, m.Name}], results[seriesKey{variant, p.Name, m.Name}]
+		was := results[seriesKey{a.Baseline, p.Name, m.Name}]
+		is := results[seriesKey{variant, p.Name, m.Name}]
 		c := lab.Change{Metric: m.Name, Variant: variant, Point: p.Name, Before: was.Mean, After: is.Mean,
 			Verdict: lab.Undecided, Words: "undecided: no block has a ratio to " + a.Baseline}
 		found := findComparison(a.Comparisons, m.Name, p.Name, pair{variant, a.Baseline})
 		switch {
 		case found != nil:
-			c.Ratio, c.Verdict, c.Words, c.Unsteady = found.Ratio, found.Verdict, found.Words, found.Unsteady
+			c.Ratio = found.Ratio
+			c.Verdict = found.Verdict
+			c.Words = found.Words
+			c.Unsteady = found.Unsteady
 			if c.Unsteady != "" {
 				c.Instability = math.Inf(1) // by how much it is off is not known: the gate stays open
 			}
@@ -236,7 +240,8 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 	}
 	c.Ratio = ratioOf(ratio.Estimate, ratio.N)
 	verdict := stats.Judge(ratio.Estimate, stats.Gates{Margin: a.Margin}, traitsOf(m).wording)
-	c.Verdict, c.Words = onVariant(m, verdict.Kind), verdict.Words
+	c.Verdict = onVariant(m, verdict.Kind)
+	c.Words = verdict.Words
 	return c
 }
 
@@ -246,11 +251,15 @@ func judgeZeros(c *lab.Change, m lab.Metric, before, after []float64, confidence
 	above := func(values []float64) int {
 		return len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 }))
 	}
-	was, is, wording := above(before), above(after), traitsOf(m).wording
+	was := above(before)
+	is := above(after)
+	wording := traitsOf(m).wording
 	switch {
 	case len(before) == 0 || len(after) == 0 || slices.Min(slices.Concat(before, after)) < 0:
 	case was == 0 && is == 0:
-		c.Ratio.Ratio, c.Verdict, c.Words = 1, lab.Equivalent, "0 in both"
+		c.Ratio.Ratio = 1
+		c.Verdict = lab.Equivalent
+		c.Words = "0 in both"
 	case was == 0 && stats.ZerosByChance(len(before), is, len(after)) <= (1-confidence)/2:
 		c.Verdict = onVariant(m, lab.Slower)
 		c.Words = fmt.Sprintf("%s: from 0 in all of %d trials to above 0 in %d of %d", wording.Above,
@@ -276,7 +285,9 @@ func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 	}
 	// A longer load may explain the whole change.
 	if whole := max(*c.High, 1 / *c.Low); follows != "" && other != "" && c.Verdict.Differs() && whole > factor {
-		factor, short, full = whole, other, other
+		factor = whole
+		short = other
+		full = other
 	}
 	if c.Instability, c.Unsteady = factor, full; full != "" {
 		c.Verdict, c.Words = weaken(c.Verdict, c.Words, *c.Low, *c.High, 1+after.Margin, factor, short)
@@ -287,7 +298,9 @@ func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 // full.
 func withholdZeros(c *lab.Change, short, full string) {
 	if short != "" && c.Verdict.Differs() {
-		c.Verdict, c.Words, c.Unsteady = lab.Undecided, withheldVerdict+short, full
+		c.Verdict = lab.Undecided
+		c.Words = withheldVerdict + short
+		c.Unsteady = full
 	}
 }
 
@@ -393,7 +406,8 @@ func differences(before, after lab.Environment) []lab.EnvironmentChange {
 	maps.Copy(names, after)
 	delete(names, freeDisk)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		was, is := factText(before, name), factText(after, name)
+		was := factText(before, name)
+		is := factText(after, name)
 		if was != is {
 			all = append(all, lab.EnvironmentChange{Fact: name, Before: was, After: is})
 		}

@@ -107,7 +107,8 @@ func TestGatesOnTheVariantsOfARun(t *testing.T) {
 		gate, err := ParseGate(c.gate)
 		testset.Must(t, err)
 		run := played([]float64{1}, []float64{1})
-		run.Baseline, run.Comparisons = "old", c.found
+		run.Baseline = "old"
+		run.Comparisons = c.found
 		run.Variants = []lab.Variant{{Name: "old"}, {Name: "old.twin", TwinOf: "old"}, {Name: "new"}}
 		got, err := Hold(run, []Gate{gate})
 		if err != nil || len(got) != 1 || len(got[0].Failed) > 0 != c.failed || len(got[0].Open) > 0 != c.open {
@@ -117,7 +118,8 @@ func TestGatesOnTheVariantsOfARun(t *testing.T) {
 }
 
 func TestDifferencesBetweenTwoRuns(t *testing.T) {
-	before, after := played([]float64{1, 1.1}, []float64{2, 2}), played([]float64{1, 1.1, 1}, []float64{2, 2, 2})
+	before := played([]float64{1, 1.1}, []float64{2, 2})
+	after := played([]float64{1, 1.1, 1}, []float64{2, 2, 2})
 	after.Environment = lab.Environment{"kernel": {Value: "6.2"}, "smt": {Unavailable: "no such file"},
 		"disk_free": {Value: 3}}
 	after.Results[1].Point.Name = "rate-40"
@@ -201,7 +203,8 @@ func TestAChangeThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 // TestAChangeOfZerosThatLongerTrialsMayTurnIsWithheld: it has no interval that could be weakened. A share of
 // errors follows nothing, but a longer load has more operations that may fail.
 func TestAChangeOfZerosThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
-	zeros, others := []float64{0, 0, 0, 0}, []float64{0.1, 0.2, 0.1, 0.3}
+	zeros := []float64{0, 0, 0, 0}
+	others := []float64{0.1, 0.2, 0.1, 0.3}
 	gate, err := ParseGate("p99>1.05x")
 	testset.Must(t, err)
 	for name, c := range map[string]struct {
@@ -219,10 +222,13 @@ func TestAChangeOfZerosThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 			"the later run is not steady"},
 	} {
 		before := lasting(played(zeros, nil), 4)
-		before.Metrics[0].Kind, c.after.Metrics[0].Kind = c.kind, c.kind
+		before.Metrics[0].Kind = c.kind
+		c.after.Metrics[0].Kind = c.kind
 		got, err := Against(before, c.after, []Gate{gate})
 		testset.Must(t, err)
-		withheld, change, g := c.reason != "", got.Changes[0], got.Gates[0]
+		withheld := c.reason != ""
+		change := got.Changes[0]
+		g := got.Gates[0]
 		if withheld {
 			c.words = "withheld: " + c.reason
 		}
@@ -240,7 +246,9 @@ func TestAChangeOfZerosThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 func TestAGateIsOpenWhereNoTrialCounts(t *testing.T) {
 	low, high := 1.0, 1.01
 	run := played(nil, nil)
-	run.Baseline, run.Variants, run.Results = "old", []lab.Variant{{Name: "old"}, {Name: "sync"}}, nil
+	run.Baseline = "old"
+	run.Variants = []lab.Variant{{Name: "old"}, {Name: "sync"}}
+	run.Results = nil
 	run.Metrics = append(run.Metrics, lab.Metric{Name: "capacity", Quantity: lab.Capacity},
 		lab.Metric{Name: "achieved_share", Quantity: lab.Achieved})
 	run.Points = []lab.Point{{Name: "rate-20", Levels: map[string]float64{lab.FactorRate: 20}},
@@ -288,10 +296,12 @@ func TestAGateIsOpenForWhatTheLaterRunLacks(t *testing.T) {
 		t.Errorf("a metric that is gone: %+v, error %v", got.Gates, err)
 	}
 	zeros := played([]float64{0, 0}, nil)
-	zeros.Baseline, zeros.Variants = "old", []lab.Variant{{Name: "old"}, {Name: "sync"}}
+	zeros.Baseline = "old"
+	zeros.Variants = []lab.Variant{{Name: "old"}, {Name: "sync"}}
 	for want, values := range [][]float64{{0, 0}, {0, 1}} { // how many changes are open
 		old := zeros.Results[0]
-		old.Variant, old.Values = "old", values
+		old.Variant = "old"
+		old.Values = values
 		one := zeros
 		one.Results = append([]lab.Result{old}, zeros.Results...)
 		held, err := Hold(one, []Gate{gate})
@@ -304,7 +314,8 @@ func TestAGateIsOpenForWhatTheLaterRunLacks(t *testing.T) {
 // TestGatesFailForWhatRisesFromZero or falls to it, between two runs and within one. Other points are judged
 // apart from that.
 func TestGatesFailForWhatRisesFromZero(t *testing.T) {
-	zeros, others := []float64{0, 0, 0, 0}, []float64{0.1, 0.2, 0.1, 0.3}
+	zeros := []float64{0, 0, 0, 0}
+	others := []float64{0.1, 0.2, 0.1, 0.3}
 	for name, c := range map[string]struct {
 		before, after []float64
 		gate          string
@@ -320,7 +331,8 @@ func TestGatesFailForWhatRisesFromZero(t *testing.T) {
 	} {
 		gate, err := ParseGate(c.gate)
 		testset.Must(t, err)
-		before, after := played(c.before, nil), played(c.after, nil)
+		before := played(c.before, nil)
+		after := played(c.after, nil)
 		got, err := Against(before, after, []Gate{gate})
 		testset.Must(t, err)
 		if words := got.Changes[0].Words; !strings.HasPrefix(words, c.words) {
@@ -328,7 +340,8 @@ func TestGatesFailForWhatRisesFromZero(t *testing.T) {
 		}
 		low, high := 1.0, 1.01
 		run := after
-		run.Baseline, run.Variants = "old", []lab.Variant{{Name: "old"}, {Name: "sync"}}
+		run.Baseline = "old"
+		run.Variants = []lab.Variant{{Name: "old"}, {Name: "sync"}}
 		run.Points = append(run.Points, lab.Point{Name: "rate-40"})
 		run.Comparisons = []lab.Comparison{{Metric: "response_time_p99", Point: run.Points[1], Variant: "sync",
 			Baseline: "old", Ratio: lab.Ratio{Ratio: 1, Low: &low, High: &high}}}

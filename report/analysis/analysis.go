@@ -49,9 +49,9 @@ func Analyse(in Input) lab.Analysis {
 		Absent: slices.DeleteFunc(slices.Clone(e.study.Absent),
 			func(v lab.AbsentVariant) bool { return v.Unasked }),
 		Trials: e.countTrials(), Audit: e.audits(), Conditions: e.conditions(),
+		NoiseFloor: e.noise, Biases: e.biases, Margins: e.margins,
 	}
 	maps.Copy(a.Environment, in.Environment)
-	a.NoiseFloor, a.Biases, a.Margins = e.noise, e.biases, e.margins
 	a.Results = e.results()
 	a.Comparisons = e.comparisons()
 	a.Averages = e.averages()
@@ -61,12 +61,19 @@ func Analyse(in Input) lab.Analysis {
 	a.Claims = e.judgeClaims()
 	a.Published = e.publishedFigures(a)
 	a.Held = e.heldRates()
-	a.Steadiness, a.WarmUps = e.steady, e.warmUps
+	a.Steadiness = e.steady
+	a.WarmUps = e.warmUps
 	a.Layers = e.layers()
-	a.Operations, a.Courses, a.Searches = e.operations(), e.courses(), e.searches()
-	a.Curves, a.Spectra = e.curves(), e.spectra()
-	a.Usages, a.Paths, a.Pictures = e.usages(), e.paths(), e.pictures()
-	a.UsageSums, a.Roles = usageSums(a.Usages), rolesBySize(a.Usages)
+	a.Operations = e.operations()
+	a.Courses = e.courses()
+	a.Searches = e.searches()
+	a.Curves = e.curves()
+	a.Spectra = e.spectra()
+	a.Usages = e.usages()
+	a.Paths = e.paths()
+	a.Pictures = e.pictures()
+	a.UsageSums = usageSums(a.Usages)
+	a.Roles = rolesBySize(a.Usages)
 	markPiledUp(a.Comparisons, a.Curves)
 	a.Traced = e.traced()
 	if e.study.Load != nil {
@@ -74,10 +81,12 @@ func Analyse(in Input) lab.Analysis {
 		a.LoadSeconds = e.loadSeconds()
 	}
 	e.noteLoad(a)
-	a.NodeLoads, a.Platforms = e.nodeLoads(), e.platforms()
+	a.NodeLoads = e.nodeLoads()
+	a.Platforms = e.platforms()
 	a.Statics = e.statics()
 	a.Waterfalls = e.waterfalls()
-	a.Factorial, a.FactorEffects = e.study.Factorial, e.factorEffects()
+	a.Factorial = e.study.Factorial
+	a.FactorEffects = e.factorEffects()
 	a.Bottlenecks = e.bottlenecks(a)
 	a.Answer = e.conclude(a)
 	e.noteRemarks()

@@ -308,7 +308,8 @@ func TestAVariantThatBreaksAnInvariantIsStruckOut(t *testing.T) {
 			i := slices.IndexFunc(in.Trials, func(trial lab.Trial) bool {
 				return trial.Variant == breaker && trial.Block == 2
 			})
-			in.Trials[i].Valid, in.Trials[i].Reason = false, "audit invalid"
+			in.Trials[i].Valid = false
+			in.Trials[i].Reason = "audit invalid"
 			in.Trials[i].Audit = lab.Audit{Verdict: lab.AuditInvalid, Problems: []string{"3 pongs lost"}}
 			again := in.Trials[i]
 			again.Attempt = 2

@@ -101,11 +101,14 @@ func newSideFigure(
 	switch {
 	case f.Words != "" || f.Each[0] == nil || f.Each[1] == nil:
 	case c != nil:
-		f.Ratio, f.Verdict, f.Words = &c.Ratio, c.Verdict, c.Words
+		f.Ratio = &c.Ratio
+		f.Verdict = c.Verdict
+		f.Words = c.Words
 	default:
 		f.Ratio = ratioByBlock(results[1], results[0], a.Confidence)
 		if f.Ratio != nil && stoppedEarly(a) {
-			f.Ratio.Low, f.Ratio.High = nil, nil
+			f.Ratio.Low = nil
+			f.Ratio.High = nil
 		}
 	}
 	return f
@@ -118,7 +121,8 @@ func ratioByBlock(over, under lab.Result, confidence float64) *lab.Ratio {
 	for i, block := range over.Blocks[:min(len(over.Blocks), len(over.Values))] {
 		at := slices.Index(under.Blocks[:min(len(under.Blocks), len(under.Values))], block)
 		if at >= 0 && over.Values[i] > 0 && under.Values[at] > 0 {
-			up, down = append(up, over.Values[i]), append(down, under.Values[at])
+			up = append(up, over.Values[i])
+			down = append(down, under.Values[at])
 		}
 	}
 	if len(up) == 0 {
@@ -205,7 +209,9 @@ func CompareTrials(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) S
 			}
 		}
 		course := trialCourse(t)
-		course.Variant, course.Point, course.Trial = names[i], point, i+1
+		course.Variant = names[i]
+		course.Point = point
+		course.Trial = i + 1
 		if len(course.End) > 0 {
 			course.Used = usageCourse(t)
 			b.Drawn.Courses = append(b.Drawn.Courses, thinned(course))
@@ -229,11 +235,14 @@ func thinned(c lab.TrialCourse) lab.TrialCourse {
 		return most
 	}
 	last := func(ends []float64) float64 { return ends[len(ends)-1] }
-	c.End, c.Rate = inBins(c.End, last), inBins(c.Rate, stats.Mean)
-	c.Median, c.P99 = inBins(c.Median, longest), inBins(c.P99, longest)
+	c.End = inBins(c.End, last)
+	c.Rate = inBins(c.Rate, stats.Mean)
+	c.Median = inBins(c.Median, longest)
+	c.P99 = inBins(c.P99, longest)
 	if c.Used != nil {
 		used := *c.Used
-		used.End, used.Cores = inBins(used.End, last), inBins(used.Cores, stats.Mean)
+		used.End = inBins(used.End, last)
+		used.Cores = inBins(used.Cores, stats.Mean)
 		used.Memory = inBins(used.Memory, slices.Max)
 		c.Used = &used
 	}

@@ -74,7 +74,8 @@ func TestAVariantThatBrokeARuleHasNoRatio(t *testing.T) {
 	twin := reported(t, "shop-under-load.json")
 	broken := twin.Audit["monolith.twin"]
 	broken.Verdict = lab.AuditInvalid
-	twin.Audit["monolith.twin"], twin.Audit["sync"] = broken, broken
+	twin.Audit["monolith.twin"] = broken
+	twin.Audit["sync"] = broken
 	b, both := figureOf(t, twin, "monolith", "sync")
 	if both.Words != "monolith and sync broke a rule of the system" ||
 		b.Drawn.Audit["monolith"].Verdict != lab.AuditInvalid {
@@ -113,7 +114,8 @@ func TestTwoTrialsHaveNoIntervals(t *testing.T) {
 		}
 		return trial
 	}
-	short, long := played(2, 3), played(3, 2*mostPoints+1)
+	short := played(2, 3)
+	long := played(3, 2*mostPoints+1)
 	long.Unmeasured = map[string]string{"cpu": "too short"}
 	b := CompareTrials([2]lab.Trial{short, long}, [2]string{"A", "B"},
 		lab.JobMetrics())

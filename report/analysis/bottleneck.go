@@ -81,7 +81,8 @@ func scaledUnit(base, v lab.Variant) string {
 	for _, units := range []iter.Seq[string]{maps.Keys(base.Replicas), maps.Keys(v.Replicas),
 		maps.Keys(base.Limits), maps.Keys(v.Limits)} {
 		for unit := range units {
-			now, before := v.LimitsOf(unit), base.LimitsOf(unit)
+			now := v.LimitsOf(unit)
+			before := base.LimitsOf(unit)
 			change := max(1, v.Replicas[unit]) - max(1, base.Replicas[unit])
 			switch {
 			case change == 0 && now == before:
@@ -183,7 +184,8 @@ func signals(doubled []lab.Doubled) []lab.Signal {
 		most := 0.0
 		for _, d := range doubled {
 			if value := sign.of(d); value != nil && *value > most {
-				most, s.Unit = *value, d.Unit
+				most = *value
+				s.Unit = d.Unit
 			}
 		}
 		if s.Unit != "" && gains {
@@ -225,7 +227,8 @@ func (e *experiment) bottleneckSentences(b lab.Bottleneck) []string {
 	for _, d := range b.Doubled {
 		switch d.Verdict {
 		case lab.Slower:
-			worse, worsened = append(worse, d.Unit), append(worsened, rise(d))
+			worse = append(worse, d.Unit)
+			worsened = append(worsened, rise(d))
 		case lab.Equivalent:
 			same = append(same, d.Unit)
 		case lab.Undecided:
@@ -324,12 +327,14 @@ func (e *experiment) autoscalingSentences() (sentences []string) {
 
 // added describes the replicas that the platform added to a unit, each with the medians of its times.
 func added(unit string, trials []lab.Trial) string {
-	asked, ready := map[string][]float64{}, map[string][]float64{} // by replica
+	asked := map[string][]float64{}
+	ready := map[string][]float64{} // by replica
 	ofUnit := regexp.MustCompile("^" + regexp.QuoteMeta(unit) + "-[0-9]+$")
 	for _, trial := range trials {
 		for _, a := range trial.Arrivals {
 			if ofUnit.MatchString(a.Unit) {
-				asked[a.Unit], ready[a.Unit] = append(asked[a.Unit], a.Asked), append(ready[a.Unit], a.Ready)
+				asked[a.Unit] = append(asked[a.Unit], a.Asked)
+				ready[a.Unit] = append(ready[a.Unit], a.Ready)
 			}
 		}
 	}

@@ -55,7 +55,8 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 		return
 	}
 	metric, _ := e.metric(c.Metric)
-	gates, wording := e.gates(c.Metric, c.pair()), traitsOf(metric).wording
+	gates := e.gates(c.Metric, c.pair())
+	wording := traitsOf(metric).wording
 	smallest, slower := all[0], 0
 	var against, open []string
 	for _, r := range all {
@@ -102,20 +103,25 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 	if !ok {
 		return
 	}
-	ratio, text := all[0].estimate(), "the ratio is "+all[0].text()
+	ratio := all[0].estimate()
+	text := "the ratio is " + all[0].text()
 	if len(all) > 1 {
 		average, ok := e.average(c.Metric, c.AgainstMetric, c.pair(), c.points)
 		if !ok || average.Mean == nil {
 			decide(j, lab.ClaimUndecided, "the points allow no mean ratio: there is no spread within them")
 			return
 		}
-		ratio, text = *average.Mean, spreadOfPoints(all, average)
+		ratio = *average.Mean
+		text = spreadOfPoints(all, average)
 		if off := c.farthestOff(); off != 1 && ratio.Low != nil && ratio.High != nil {
 			low, high := *ratio.Low*off, *ratio.High*off
-			ratio.Low, ratio.High = &low, &high
+			ratio.Low = &low
+			ratio.High = &high
 		}
 	}
-	j.Measured, j.Low, j.High = number(ratio.Ratio), ratio.Low, ratio.High
+	j.Measured = number(ratio.Ratio)
+	j.Low = ratio.Low
+	j.High = ratio.High
 	j.Verdict, j.Reason = inRange(c, ratio.Low, ratio.High, text)
 }
 
@@ -292,7 +298,9 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 		mean, low, high := levelOfClaim(values, e.confidence(e.design.Confidence, len(values)))
 		if mean > highest {
 			highest = mean
-			j.Measured, j.Low, j.High = number(mean), low, high
+			j.Measured = number(mean)
+			j.Low = low
+			j.High = high
 		}
 		_, strictLow, strictHigh := levelOfClaim(values, e.strict(len(c.points), len(values)))
 		verdict, _ := inRange(c, low, high, "")

@@ -60,7 +60,8 @@ func TestClaimsAboutRangesAndLevels(t *testing.T) {
 		kind lab.ClaimKind, metric, variant, against string, low, high float64, points ...string,
 	) lab.Claim {
 		c := lab.Claim{ID: "x", Kind: kind, Metric: metric, Variant: variant, Against: against, Points: points}
-		c.Low, c.High = low, high
+		c.Low = low
+		c.High = high
 		return c
 	}
 	metrics := claim(lab.ClaimEquivalent, "done", "a", "a", 0, 0)

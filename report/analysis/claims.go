@@ -93,7 +93,8 @@ func (c claim) pair() pair { return pair{c.Variant, c.Against} }
 
 // untestable returns the reason why a claim cannot be tested here, or "". It sets the points of the claim.
 func (e *experiment) untestable(c *claim) string {
-	variants, metrics := c.variants(), c.metrics()
+	variants := c.variants()
+	metrics := c.metrics()
 	for i, name := range variants {
 		if _, known := e.metric(metrics[i]); !known {
 			return fmt.Sprintf("there is no metric %q", metrics[i])
@@ -231,7 +232,8 @@ func (e *experiment) strict(points, blocks int) float64 {
 
 // decide sets the verdict and the reason of a judgement.
 func decide(j *lab.Judgement, verdict lab.ClaimVerdict, format string, args ...any) {
-	j.Verdict, j.Reason = verdict, fmt.Sprintf(format, args...)
+	j.Verdict = verdict
+	j.Reason = fmt.Sprintf(format, args...)
 }
 
 // measured sets the measured number of a judgement and its interval.
@@ -250,7 +252,8 @@ func (e *experiment) blockExponents(c claim, value func(point string, block int)
 			point, _ := e.study.Point(name)
 			level, _ := point.Level(c.Factor)
 			if v, ok := value(name, block); ok {
-				x, y = append(x, level), append(y, v)
+				x = append(x, level)
+				y = append(y, v)
 			}
 		}
 		if len(x) < len(c.points) {
@@ -270,7 +273,10 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 	if !c.test.Against {
 		p.against = p.variant
 	}
-	up, down, short, largest := map[string]float64{}, map[string]float64{}, "", 1.0
+	up := map[string]float64{}
+	down := map[string]float64{}
+	short := ""
+	largest := 1.0
 	for _, point := range c.points {
 		ratio := contrast{}
 		if c.test.Against {
@@ -282,9 +288,12 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 			if full == "" || factor <= up[point] {
 				continue
 			}
-			up[point], down[point] = factor, 1/factor
+			up[point] = factor
+			down[point] = 1 / factor
 			if factor > largest {
-				largest, short, j.Unsteady = factor, brief+" at "+point, full
+				largest = factor
+				short = brief + " at " + point
+				j.Unsteady = full
 			}
 		}
 	}

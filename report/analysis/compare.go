@@ -43,7 +43,9 @@ func (c contrast) text() string { return times(c.estimate()) }
 // scaled returns the contrast with its ratio multiplied by a factor.
 func (c contrast) scaled(factor float64) contrast {
 	c.value *= factor
-	c.ratio.Value, c.ratio.Low, c.ratio.High = c.ratio.Value*factor, c.ratio.Low*factor, c.ratio.High*factor
+	c.ratio.Value = c.ratio.Value * factor
+	c.ratio.Low = c.ratio.Low * factor
+	c.ratio.High = c.ratio.High * factor
 	c.ratio.LogMean += math.Log(factor)
 	return c
 }
@@ -58,13 +60,15 @@ func (e *experiment) contrast(metric, point string, p pair) contrast {
 // by block.
 func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	var c contrast
-	over, under := e.series[seriesKey{p.variant, point, metric}], e.series[seriesKey{p.against, point, below}]
+	over := e.series[seriesKey{p.variant, point, metric}]
+	under := e.series[seriesKey{p.against, point, below}]
 	for i, block := range over.blocks {
 		value, found := under.at(block)
 		if !found || over.values[i] <= 0 || value <= 0 { // noteZeros counts those that are not positive
 			continue
 		}
-		c.up, c.down = append(c.up, over.values[i]), append(c.down, value)
+		c.up = append(c.up, over.values[i])
+		c.down = append(c.down, value)
 	}
 	if below != metric {
 		return e.byBlock(c.up, c.down)
@@ -90,7 +94,9 @@ func (e *experiment) withRatio(c contrast, ratio stats.Ratio, err error) contras
 	}
 	if err == nil {
 		ratio.P = e.overallP(ratio.P, c.n())
-		c.ratio, c.value, c.decided = ratio, ratio.Value, true
+		c.ratio = ratio
+		c.value = ratio.Value
+		c.decided = true
 	}
 	return c
 }
@@ -109,7 +115,8 @@ func (e *experiment) blockTable(metric, point string, p pair) blockTable {
 	for _, v := range e.study.Variants {
 		t.variants = append(t.variants, v.Name)
 	}
-	over, under := slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against)
+	over := slices.Index(t.variants, p.variant)
+	under := slices.Index(t.variants, p.against)
 	for _, block := range e.blocks {
 		row := make([]float64, len(t.variants))
 		for i, name := range t.variants {
@@ -121,7 +128,8 @@ func (e *experiment) blockTable(metric, point string, p pair) blockTable {
 		}
 		if e.looks != nil && math.IsNaN(row[over]) != math.IsNaN(row[under]) &&
 			!(e.attempted(block, p.variant, point) && e.attempted(block, p.against, point)) {
-			row[over], row[under] = math.NaN(), math.NaN()
+			row[over] = math.NaN()
+			row[under] = math.NaN()
 		}
 		t.logs = append(t.logs, row)
 	}
@@ -212,8 +220,12 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 	gates := e.gates(metric.Name, p)
 	verdict := stats.Judge(c.ratio.Estimate, gates, traitsOf(metric).wording)
 	out.Margin = gates.Widest()
-	out.Verdict, out.Words, out.MoreBlocks = onVariant(metric, verdict.Kind), verdict.Words, verdict.MoreBlocks
-	out.P, out.Spread, out.Degrees = number(c.ratio.P), string(c.ratio.Spread), number(c.ratio.Degrees)
+	out.Verdict = onVariant(metric, verdict.Kind)
+	out.Words = verdict.Words
+	out.MoreBlocks = verdict.MoreBlocks
+	out.P = number(c.ratio.P)
+	out.Spread = string(c.ratio.Spread)
+	out.Degrees = number(c.ratio.Degrees)
 	e.withhold(&out, metric, p, c)
 	return out
 }
@@ -267,14 +279,17 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 	var p []float64
 	for i, c := range family {
 		if c.P != nil {
-			members, p = append(members, i), append(p, *c.P)
+			members = append(members, i)
+			p = append(p, *c.P)
 		}
 	}
-	adjusted, levels := stats.Holm(p), stats.HolmLevels(p, e.design.Confidence)
+	adjusted := stats.Holm(p)
+	levels := stats.HolmLevels(p, e.design.Confidence)
 	alpha := 1 - e.design.Confidence
 	for k, i := range members {
 		c := &family[i]
-		c.Family, c.PHolm = len(members), number(adjusted[k])
+		c.Family = len(members)
+		c.PHolm = number(adjusted[k])
 		wide := ratios[i].At(e.confidence(levels[k], ratios[i].N))
 		c.HolmLow, c.HolmHigh = bounds(wide.Low, wide.High)
 		if c.Unsteady == "" && c.Verdict.Differs() && adjusted[k] > alpha {
@@ -309,16 +324,20 @@ func traitsOf(m lab.Metric) traits {
 		t.overRate = slices.Contains([]string{lab.ResponseTime, lab.CompletionTime, lab.Staleness,
 			lab.ReferenceStaleness}, m.Quantity)
 	case lab.KindCost:
-		t.wording, t.section = stats.Wording{Above: "costlier", Below: "cheaper"}, "cost"
+		t.wording = stats.Wording{Above: "costlier", Below: "cheaper"}
+		t.section = "cost"
 		t.follows = stats.FollowMedian
 	case lab.KindRate:
-		t.follows, t.overRate = stats.FollowRate, true
+		t.follows = stats.FollowRate
+		t.overRate = true
 	case lab.KindShare:
 		t.overRate = true
 	}
 	switch m.Quantity {
 	case lab.Capacity: // a search is no single load, and has no offered rate
-		t.follows, t.overRate, t.section = "", false, "curves"
+		t.follows = ""
+		t.overRate = false
+		t.section = "curves"
 	case lab.FirstAnswer: // it is measured before the load
 		t.follows = ""
 	}

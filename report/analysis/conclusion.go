@@ -44,7 +44,8 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	if c.Headline != nil && len(c.Headline.Bars) > 0 {
 		about, _ = e.metric(c.Headline.Bars[0].Metric)
 	}
-	c.Sure, c.NotTested = e.howSure(a, about), e.notTested(a)
+	c.Sure = e.howSure(a, about)
+	c.NotTested = e.notTested(a)
 	return c
 }
 
@@ -125,7 +126,8 @@ func (e *experiment) explainVariants(a lab.Analysis, c *lab.Conclusion) subject 
 	var parts, named []string
 	for _, name := range s.variants {
 		if text := e.plainFindings(name, s.of(name)); text != "" && len(parts) < mostNamed {
-			parts, named = append(parts, text), append(named, name)
+			parts = append(parts, text)
+			named = append(named, name)
 		}
 	}
 	c.Headline = e.variantBars(s, all)

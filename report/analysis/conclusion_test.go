@@ -144,7 +144,8 @@ func TestTheSentenceSaysWhyNothingWasCompared(t *testing.T) {
 		})
 		return in
 	}
-	lacks, unasked := only("monolith"), only("monolith")
+	lacks := only("monolith")
+	unasked := only("monolith")
 	lacks.Plan.Study.Absent = []lab.AbsentVariant{{Name: "sync"}, {Name: "async"}}
 	unasked.Plan.Study.Absent = []lab.AbsentVariant{{Name: "sync", Unasked: true}}
 	apart := only("monolith", "sync")
@@ -362,7 +363,8 @@ func TestFindingsOnStartAndMemory(t *testing.T) {
 func TestATwinIntervalThatExcludesOneIsMentioned(t *testing.T) {
 	e := newExperiment(shopUnderLoad())
 	m, _ := e.metric("completion_time_p50")
-	e.bias, e.twinTests = nil, map[string]lab.Bias{m.Name: {PHolm: 0.3, Family: 12}}
+	e.bias = nil
+	e.twinTests = map[string]lab.Bias{m.Name: {PHolm: 0.3, Family: 12}}
 	low, high := 1.07, 2.07
 	a := lab.Analysis{NoiseFloor: map[string]lab.Ratio{m.Name: {Ratio: 1.49, Low: &low, High: &high, N: 3}}}
 	said := e.twinSentence(a, m)

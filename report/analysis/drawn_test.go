@@ -77,7 +77,8 @@ func TestKindsOfAPath(t *testing.T) {
 }
 
 func TestComparisonsAtRatesThatOneSideDidNotHold(t *testing.T) {
-	point, other := lab.Point{Name: "p"}, lab.Point{Name: "q"}
+	point := lab.Point{Name: "p"}
+	other := lab.Point{Name: "q"}
 	comparisons := []lab.Comparison{{Variant: "a", Baseline: "b", Point: point},
 		{Variant: "b", Baseline: "a", Point: point}, {Variant: "a", Baseline: "b", Point: other},
 		{Variant: "a", Baseline: "c", Point: point}}

@@ -77,7 +77,8 @@ func TestAnExponentTakesBlocksWithAllPoints(t *testing.T) {
 func TestTheLaterOfTwoValidAttemptsCounts(t *testing.T) {
 	in := table1(t)
 	again := in.Trials[0]
-	again.Attempt, again.ElapsedSeconds = 2, 77
+	again.Attempt = 2
+	again.ElapsedSeconds = 77
 	in.Trials = append(in.Trials, again)
 	a := Analyse(in)
 	if a.Trials.Valid != a.Trials.Planned {

@@ -45,7 +45,8 @@ func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factori
 			return nil
 		}
 		p := e.leastSteady(metric, point.Name, d, c)
-		family, ratios = append(family, e.comparison(metric, point, p, c)), append(ratios, c.ratio)
+		family = append(family, e.comparison(metric, point, p, c))
+		ratios = append(ratios, c.ratio)
 	}
 	e.adjust(family, ratios)
 	var effects []lab.FactorEffect
@@ -77,9 +78,11 @@ func (e *experiment) effectContrast(t blockTable, d lab.Factorial, term lab.Term
 	for _, row := range t.logs.Complete(columns) {
 		up, down := 0.0, 0.0
 		for _, column := range columns {
-			up, down = up+max(0, weights[column])*row[column], down+max(0, -weights[column])*row[column]
+			up = up + max(0, weights[column])*row[column]
+			down = down + max(0, -weights[column])*row[column]
 		}
-		c.up, c.down = append(c.up, math.Exp(up)), append(c.down, math.Exp(down))
+		c.up = append(c.up, math.Exp(up))
+		c.down = append(c.down, math.Exp(down))
 	}
 	ratio, err := t.logs.Contrast(weights, e.confidence(e.design.Confidence, c.n()))
 	return e.withRatio(c, ratio, err)
@@ -92,7 +95,8 @@ func (e *experiment) leastSteady(metric lab.Metric, point string, d lab.Factoria
 	p := pair{base, base}
 	for _, run := range d.Runs {
 		if factor, _, _ := e.disturbance(metric, point, pair{run.Variant, base}, c); factor > worst {
-			worst, p.variant = factor, run.Variant
+			worst = factor
+			p.variant = run.Variant
 		}
 	}
 	return p

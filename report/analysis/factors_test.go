@@ -22,7 +22,9 @@ func halfOfFour() lab.Factorial {
 		d.Effects = append(d.Effects, lab.FactorialGroup{Terms: []lab.Term{{knob}}})
 	}
 	for i := range 8 {
-		a, b, c := i&1 > 0, i&2 > 0, i&4 > 0
+		a := i&1 > 0
+		b := i&2 > 0
+		c := i&4 > 0
 		run := lab.FactorialRun{Variant: "base", High: []bool{a, b, c, a != b != c}}
 		for k, high := range run.High {
 			if high {
@@ -48,7 +50,8 @@ func inFactors(blocks int, effects map[string]float64, noise float64, seed uint6
 	}
 	random := rand.New(rand.NewPCG(seed, 1))
 	in := explainInput(steps, blocks, func(string, int) float64 { return 1 })
-	in.Plan.Study.Steps, in.Plan.Study.Factorial = nil, &d
+	in.Plan.Study.Steps = nil
+	in.Plan.Study.Factorial = &d
 	for i, trial := range in.Trials {
 		run := d.Runs[slices.IndexFunc(d.Runs, func(r lab.FactorialRun) bool { return r.Variant == trial.Variant })]
 		log := math.Log(0.004) + 0.3*float64(trial.Block%3) + noise*random.NormFloat64()
@@ -185,7 +188,8 @@ func TestBarsOfEffectsAreAtThePointOfTheSentence(t *testing.T) {
 		cost *= 1 + 0.01*float64((7*trial.Block+i)%5)
 		in.Trials[i].Measures = map[string]float64{"cpu_per_operation": cost,
 			"completion_time_p50": trial.Measures["completion_time_p50"]}
-		trial.Point, trial.Number = other, trial.Number+1000
+		trial.Point = other
+		trial.Number = trial.Number + 1000
 		trial.Measures = map[string]float64{"cpu_per_operation": cost}
 		in.Trials = append(in.Trials, trial)
 	}

@@ -180,7 +180,8 @@ func (e *experiment) wrongShare(variant, point string) (share float64, counted b
 // earlyAnswerSentence returns a sentence on the variants that answer before the operation is done, "" if none
 // does.
 func (e *experiment) earlyAnswerSentence(s subject) string {
-	completed, answered := e.metricName(lab.CompletionTime, 0.5, ""), e.metricName(lab.ResponseTime, 0.5, "")
+	completed := e.metricName(lab.CompletionTime, 0.5, "")
+	answered := e.metricName(lab.ResponseTime, 0.5, "")
 	m, _ := e.metric(answered)
 	var parts []string
 	for _, name := range s.variants {
@@ -300,7 +301,8 @@ func (e *experiment) trendsSentence(a lab.Analysis) string {
 		return ""
 	}
 	var off []string
-	lines, elapsed := 0, e.metricName(lab.Elapsed, 0, "")
+	lines := 0
+	elapsed := e.metricName(lab.Elapsed, 0, "")
 	for _, t := range a.Trends {
 		if t.Metric != elapsed || t.ExponentLow == nil || t.ExponentHigh == nil {
 			continue

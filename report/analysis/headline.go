@@ -60,7 +60,8 @@ func (e *experiment) chooseSubject(all []judged, baseline, point string, variant
 		if largest.verdict.Differs() {
 			s.point = largest.point
 			if largest.baseline != baseline || !slices.Contains(variants, largest.variant) {
-				s.baseline, s.variants = largest.baseline, []string{largest.variant}
+				s.baseline = largest.baseline
+				s.variants = []string{largest.variant}
 				s.compared = s.variants
 			}
 			s.ratios = s.near(all)
@@ -87,7 +88,8 @@ func (s subject) near(all []judged) []judged {
 // largest difference first, then the equivalent and the undecided. If no main metric differs, the two that
 // differ most are added in front. There is at least one if there are ratios.
 func (e *experiment) sentenceMetrics(ratios []judged) []lab.Metric {
-	effects, known := map[string]float64{}, map[string]bool{} // by metric; known: decided in some ratio
+	effects := map[string]float64{} // by metric
+	known := map[string]bool{}      // by metric: it is decided in some ratio
 	for _, j := range ratios {
 		effects[j.metric.Name] = max(effects[j.metric.Name], j.effect())
 		known[j.metric.Name] = known[j.metric.Name] || j.verdict != lab.Undecided

@@ -46,15 +46,18 @@ func (e *experiment) heldRate(variant string, point lab.Point) lab.HeldRate {
 		if offered <= 0 {
 			continue // nothing was asked
 		}
-		rate.Rate, rate.Trials = offered, rate.Trials+1
-		begun, wrong = append(begun, begunShare(trial)), append(wrong, trial.Audit.Figures[lab.FigureErrors])
+		rate.Rate = offered
+		rate.Trials = rate.Trials + 1
+		begun = append(begun, begunShare(trial))
+		wrong = append(wrong, trial.Audit.Figures[lab.FigureErrors])
 		if e.heldWithin(trial) {
 			rate.Held++
 		} else {
 			missed = append(missed, trial)
 		}
 	}
-	rate.Begun, rate.Wrong = stats.Median(begun), stats.Median(wrong)
+	rate.Begun = stats.Median(begun)
+	rate.Wrong = stats.Median(wrong)
 	rate.Missed = missedText(missed)
 	return rate
 }
@@ -117,7 +120,8 @@ func missedText(missed []lab.Trial) string {
 	var begun, wrong, objective []float64
 	for _, trial := range missed {
 		figures := trial.Audit.Figures
-		begun, wrong = append(begun, begunShare(trial)), append(wrong, figures[lab.FigureErrors])
+		begun = append(begun, begunShare(trial))
+		wrong = append(wrong, figures[lab.FigureErrors])
 		if met, judged := figures[lab.FigureObjective]; judged {
 			objective = append(objective, met)
 		}
@@ -160,7 +164,8 @@ func (e *experiment) commonPoint() string {
 		for _, v := range e.variants() {
 			trials := e.counted(v.Name, point.Name)
 			if offered, open := offeredRate(point, trials); open && len(trials) > 0 {
-				c.n, c.rate = c.n+1, offered
+				c.n = c.n + 1
+				c.rate = offered
 				c.held = c.held && allOf(trials, e.heldWithin)
 			}
 		}

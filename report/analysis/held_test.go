@@ -18,7 +18,8 @@ func TestHeldRates(t *testing.T) {
 		return map[string]float64{lab.FigureOffered: 10, lab.FigureAchieved: 8 + 2*held, lab.FigureHeld: held,
 			lab.FigureObjective: objective, lab.FigureLimited: limited, lab.FigureErrors: 0}
 	}
-	good, missed := trial(1, 1, true, figures(1, 1, 0)), trial(2, 1, true, figures(0, 1, 0))
+	good := trial(1, 1, true, figures(1, 1, 0))
+	missed := trial(2, 1, true, figures(0, 1, 0))
 	for name, test := range map[string]struct {
 		trials   []lab.Trial
 		held, of int
@@ -65,7 +66,8 @@ func TestRatesThatWereNotHeldStayInTheResults(t *testing.T) {
 	fast := lab.Point{Name: "at-900", Levels: map[string]float64{"rate": 900}}
 	in.Plan.Study.Points = append(in.Plan.Study.Points, fast)
 	for _, trial := range slices.Clone(in.Trials) {
-		trial.Point, trial.Course = fast, nil
+		trial.Point = fast
+		trial.Course = nil
 		trial.Number += 100
 		trial.Audit.Figures = map[string]float64{lab.FigureOffered: 900, lab.FigureAchieved: 700, lab.FigureHeld: 0,
 			lab.FigureFlow: 3}

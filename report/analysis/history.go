@@ -38,7 +38,8 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 		ratio := ratioIn(run, bar)
 		course.Ratios = append(course.Ratios, ratio)
 		if ratio != nil {
-			series, of = append(series, ratio.Ratio), append(of, i)
+			series = append(series, ratio.Ratio)
+			of = append(of, i)
 		}
 	}
 	changes, err := stats.Changes(series, leastChange)

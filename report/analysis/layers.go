@@ -27,7 +27,8 @@ func (e *experiment) separateProfiled() {
 // addLibraryCosts adds the series of the CPU time of libraries per operation: their share in a profiled trial
 // times the cost of the timed trial of the same block.
 func (e *experiment) addLibraryCosts() {
-	cost, metric := e.metricName(lab.CPU, 0, lab.PerOperation), e.metricName(lab.LibraryCPU, 0, lab.PerOperation)
+	cost := e.metricName(lab.CPU, 0, lab.PerOperation)
+	metric := e.metricName(lab.LibraryCPU, 0, lab.PerOperation)
 	for _, trial := range e.profiled {
 		timed, found := e.series[seriesKey{trial.Variant, trial.Point.Name, cost}].at(trial.Block)
 		p := profileOf([]lab.Trial{trial})
@@ -127,7 +128,8 @@ func (p profile) countedPerOperation(cost string) (instructions, cycles float64)
 // layersOf returns the CPU time of an operation by layer and role: the mean shares of the profiled trials
 // that have CPU time, times the mean cost of the timed ones.
 func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Trial) lab.LayerShare {
-	cost, p := e.metricName(lab.CPU, 0, lab.PerOperation), profileOf(trials)
+	cost := e.metricName(lab.CPU, 0, lab.PerOperation)
+	p := profileOf(trials)
 	each, _ := e.mean(variant, point.Name, cost)
 	share := lab.LayerShare{Variant: variant, Point: point, Trials: len(p.trials), Samples: p.samples,
 		Runtimes: []string{}, CPUPerOperation: each, Libraries: p.libraries() * each}

@@ -22,7 +22,8 @@ func profiledShop() Input {
 			}
 			library := map[string]float64{"monolith": 6, "sync": 8}[variant]
 			more := timed
-			more.Number, more.Profiled = len(in.Trials)+1, true
+			more.Number = len(in.Trials) + 1
+			more.Profiled = true
 			more.Measures = map[string]float64{"cpu_per_operation": 2 * timed.Measures["cpu_per_operation"],
 				"completion_time_p99": 99}
 			more.Layers = []lab.RoleLayers{
@@ -44,7 +45,8 @@ func TestProfiledTrialsAreInNoComparison(t *testing.T) {
 	without.Trials = slices.DeleteFunc(slices.Clone(in.Trials), func(t lab.Trial) bool { return t.Profiled })
 	without.Plan.Trials = slices.DeleteFunc(slices.Clone(in.Plan.Trials),
 		func(t lab.PlannedTrial) bool { return t.Profiled })
-	plain, profiled := Analyse(without), Analyse(in)
+	plain := Analyse(without)
+	profiled := Analyse(in)
 	timed := func(a lab.Analysis) []lab.Result {
 		return slices.DeleteFunc(slices.Clone(a.Results),
 			func(r lab.Result) bool { return r.Metric == lab.ProfiledMetric().Name })
@@ -135,13 +137,15 @@ func TestInstructionsAreThoseOfAnOperation(t *testing.T) {
 	for i := range in.Trials {
 		if trial := &in.Trials[i]; trial.Profiled && trial.Variant == "monolith" && trial.Block < 3 {
 			trial.Measures["cpu_per_operation"] = 0.002
-			trial.Layers[0].Instructions, trial.Layers[0].Cycles = 20e9, 10e9 // in 10 s
+			trial.Layers[0].Instructions = 20e9
+			trial.Layers[0].Cycles = 10e9 // in 10 s
 		}
 	}
 	for _, l := range Analyse(in).Layers {
 		want := lab.LayerShare{}
 		if l.Variant == "monolith" {
-			want.Instructions, want.Cycles = 4e6, 2e6
+			want.Instructions = 4e6
+			want.Cycles = 2e6
 		}
 		if math.Abs(l.Instructions-want.Instructions) > 1 || math.Abs(l.Cycles-want.Cycles) > 1 {
 			t.Errorf("%s takes %g instructions and %g cycles, want %g and %g", l.Variant, l.Instructions, l.Cycles,

@@ -186,7 +186,8 @@ func loadMetrics() []lab.Metric {
 		return m
 	}
 	perOrder := func(m lab.Metric, phrase string) lab.Metric {
-		m.Per, m.Phrase = lab.PerOperation, phrase
+		m.Per = lab.PerOperation
+		m.Phrase = phrase
 		return m
 	}
 	counted := func(quantity, title, unit, phrase string) lab.Metric {
@@ -275,7 +276,8 @@ func (d design) load(trial *lab.Trial, rate, off float64) {
 	if d.accept < 1 {
 		answered = (0.003 + 0.001/max(0.05, 1-busy/3)) * off
 	}
-	trial.Audit.Figures[lab.FigureOffered], trial.Audit.Figures[lab.FigureAchieved] = rate, rate
+	trial.Audit.Figures[lab.FigureOffered] = rate
+	trial.Audit.Figures[lab.FigureAchieved] = rate
 	good := done
 	if d.accept < 1 {
 		good = rate
@@ -322,7 +324,8 @@ func (d design) meter(trial *lab.Trial, orders, off float64) {
 			cpu, memory = cpu+used.CPUSeconds, memory+float64(used.PeakMemoryBytes)
 		}
 	}
-	trial.Measures["cpu_per_operation"], trial.Measures["peak_memory"] = cpu/orders, memory
+	trial.Measures["cpu_per_operation"] = cpu / orders
+	trial.Measures["peak_memory"] = memory
 }
 
 // pathOf returns the path of an operation of a duration, at a share of all operations.
@@ -346,7 +349,8 @@ func (d design) meanOf(seconds float64) lab.Path {
 	}
 	at := 0.0
 	for i, s := range mean.Segments {
-		mean.Segments[i].Start, at = at, at+s.Seconds
+		mean.Segments[i].Start = at
+		at = at + s.Seconds
 	}
 	return mean
 }
@@ -390,7 +394,10 @@ func madeUpWaterfalls(points []lab.Point) []lab.Waterfall {
 		}
 		return w
 	}
-	slow, fast, same, open := lab.Slower, lab.Faster, lab.Equivalent, lab.Undecided
+	slow := lab.Slower
+	fast := lab.Faster
+	same := lab.Equivalent
+	open := lab.Undecided
 	latency := waterfall("completion_time_p99", [4]float64{1.012, 1.71, 1.33, 2.4},
 		[4]lab.ComparisonVerdict{same, slow, slow, slow})
 	latency.Interactions = []lab.Interaction{{Knob: "placement", Plain: "a process per component",

@@ -42,8 +42,9 @@ func (in *Input) trial(variant string, point lab.Point, block int, measures map[
 }
 
 func TestCurvesFollowTheOfferedRate(t *testing.T) {
-	fast, slow, closed := at("fast", lab.FactorRate, 100), at("slow", lab.FactorPerMinute, 600),
-		at("closed", "users", 5)
+	fast := at("fast", lab.FactorRate, 100)
+	slow := at("slow", lab.FactorPerMinute, 600)
+	closed := at("closed", "users", 5)
 	in := underLoad(fast, slow, closed)
 	for block, seconds := range []float64{0.3, 0.1, 0.2} {
 		in.trial("one", fast, block+1, map[string]float64{"completion_time_p99": seconds, "capacity": 120})
@@ -103,7 +104,8 @@ func TestHeld(t *testing.T) {
 			t.Errorf("%s: held is %t, want %t", c.name, got, c.want)
 		}
 	}
-	good, bad := lab.Trial{}, lab.Trial{Audit: lab.Audit{Figures: figures{lab.FigureHeld: 0}}}
+	good := lab.Trial{}
+	bad := lab.Trial{Audit: lab.Audit{Figures: figures{lab.FigureHeld: 0}}}
 	if allOf([]lab.Trial{good, good, bad}, e.held) || !allOf([]lab.Trial{good, good}, e.held) {
 		t.Error("a point is held where all of its trials held")
 	}
@@ -253,7 +255,8 @@ func TestOutcomesAreByOperation(t *testing.T) {
 			Errors: map[string]int64{"timeout": 1}, Median: median, P99: 7, Longest: 8}, {Name: "never"}}
 	}
 	late := in.trial("one", point, 4, nil)
-	late.Late, late.ByOperation = true, []lab.OperationOutcome{{Name: "buy", Sent: 10, OK: 9,
+	late.Late = true
+	late.ByOperation = []lab.OperationOutcome{{Name: "buy", Sent: 10, OK: 9,
 		Errors: map[string]int64{"timeout": 1}, Median: 50, P99: 60, Longest: 70}}
 	found := Analyse(in).Operations
 	if len(found) != 2 || found[0].Sent != 40 || found[0].Wrong != 0.1 || found[0].Errors["timeout"] != 4 ||
@@ -302,7 +305,9 @@ func TestNotesSayWhatBoundsALoad(t *testing.T) {
 	trial.Metered = lab.Metered{WindowSeconds: 10,
 		Roles: map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}, "orders": {CPUSeconds: 3}}}
 	limited := in.trial("two", point, 1, nil)
-	limited.Valid, limited.Audit.Verdict, limited.Audit.Figures[lab.FigureLimited] = false, lab.AuditUnknown, 1
+	limited.Valid = false
+	limited.Audit.Verdict = lab.AuditUnknown
+	limited.Audit.Figures[lab.FigureLimited] = 1
 	again := in.trial("two", point, 1, nil)
 	*again = *limited
 	again.Attempt++
@@ -315,7 +320,8 @@ func TestNotesSayWhatBoundsALoad(t *testing.T) {
 		}
 	}
 	late := in.trial("two", point, 2, map[string]float64{"completed_rate": 8})
-	late.Late, late.Unmeasured = true, map[string]string{"completion_time_p99": "it sent late"}
+	late.Late = true
+	late.Unmeasured = map[string]string{"completion_time_p99": "it sent late"}
 	const lacks = "sent late in 1 trial, which may have moved times there; these are left out, and the rest " +
 		"counts: completion_time_p99 of two at p."
 	if notes := strings.Join(Analyse(in).Notes, "\n"); !strings.Contains(notes, lacks) {

@@ -36,7 +36,9 @@ func operationTimes(variant string, point lab.Point, name string, trials []lab.T
 				sum.Errors[kind] += n
 			}
 			if !trial.Late {
-				median, p99, longest = append(median, o.Median), append(p99, o.P99), append(longest, o.Longest)
+				median = append(median, o.Median)
+				p99 = append(p99, o.P99)
+				longest = append(longest, o.Longest)
 			}
 		}
 	}
@@ -44,7 +46,9 @@ func operationTimes(variant string, point lab.Point, name string, trials []lab.T
 		sum.Wrong /= float64(sum.Sent)
 	}
 	maps.DeleteFunc(sum.Errors, func(_ string, n int64) bool { return n == 0 })
-	sum.Median, sum.P99, sum.Longest = stats.Median(median), stats.Median(p99), stats.Median(longest)
+	sum.Median = stats.Median(median)
+	sum.P99 = stats.Median(p99)
+	sum.Longest = stats.Median(longest)
 	return sum
 }
 
@@ -54,7 +58,8 @@ func (e *experiment) courses() []lab.TrialCourse {
 	for at, trials := range e.trialsBySetting() {
 		for _, trial := range trials {
 			course := trialCourse(trial)
-			course.Variant, course.Point = at.Name, at.point.Name
+			course.Variant = at.Name
+			course.Point = at.point.Name
 			if len(course.End) > 0 { // of a load that lasted long enough
 				course.Used = usageCourse(trial)
 				all = append(all, course)

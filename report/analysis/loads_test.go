@@ -34,7 +34,8 @@ func TestALoadThatIsTooShortHasNoCourse(t *testing.T) {
 // as they are.
 func TestAVariantThatBrokeARuleIsInNoListOfTheLoad(t *testing.T) {
 	lists := func(in Input) map[string]bool {
-		a, has := Analyse(in), map[string]bool{}
+		a := Analyse(in)
+		has := map[string]bool{}
 		for name, list := range map[string]any{"comparisons": a.Comparisons, "ladder": a.Ladder, "held": a.Held,
 			"steadiness": a.Steadiness, "curves": a.Curves, "spectra": a.Spectra, "usages": a.Usages,
 			"sums": a.UsageSums, "paths": a.Paths, "courses": a.Courses, "searches": a.Searches,

@@ -180,7 +180,8 @@ func (e *experiment) stepQuestions() []question {
 		wholes = append(wholes, question{e.answerOf(w.To, w.From, of),
 			w.Verdict == lab.Undecided && w.Unsteady == "", settings(w.Point)})
 		for _, s := range w.Steps {
-			of.Ratio, of.Verdict = s.Ratio, s.Verdict
+			of.Ratio = s.Ratio
+			of.Verdict = s.Verdict
 			steps = append(steps, question{e.answerOf(s.Variant, s.Before, of),
 				s.Verdict == lab.Undecided && s.Unsteady == "", settings(w.Point)})
 		}
@@ -201,7 +202,8 @@ func (e *experiment) claimQuestions() []question {
 		case lab.ClaimUndecided:
 			q.open = j.Unsteady == ""
 		default:
-			q.Verdict, q.Text = string(j.Verdict), fmt.Sprintf("%s %s", quoted(j), j.Verdict)
+			q.Verdict = string(j.Verdict)
+			q.Text = fmt.Sprintf("%s %s", quoted(j), j.Verdict)
 		}
 		for _, point := range c.points {
 			if q.open && !e.holdsAt(c, point) {
@@ -227,11 +229,13 @@ func (e *experiment) holdsAt(c claim, point string) bool {
 // answerOf returns a comparison as an answer, such as "cpu of b 1.3x that of a at slow". An undecided one is
 // "open again", since it is shown only if it was decided at an earlier look.
 func (e *experiment) answerOf(variant, against string, c lab.Comparison) lab.Answer {
-	of, at := figure.Spaced(c.Metric)+" of "+variant, fmt.Sprintf("that of %s at %s", against, c.Point.Name)
+	of := figure.Spaced(c.Metric) + " of " + variant
+	at := fmt.Sprintf("that of %s at %s", against, c.Point.Name)
 	a := lab.Answer{Question: of + " against " + at, Verdict: string(c.Verdict)}
 	switch c.Verdict {
 	case lab.Undecided:
-		a.Verdict, a.Text = "", a.Question+" open again"
+		a.Verdict = ""
+		a.Text = a.Question + " open again"
 	case lab.Equivalent:
 		a.Text = fmt.Sprintf("%s equivalent to %s", of, at)
 	default:

@@ -12,7 +12,8 @@ import (
 
 // untilDecided returns the experiment until decided, with looks after every block.
 func untilDecided(in Input, most int) Input {
-	in.Plan.Study.Design.Until, in.Plan.Study.Design.Blocks = lab.UntilDecided, most
+	in.Plan.Study.Design.Until = lab.UntilDecided
+	in.Plan.Study.Design.Blocks = most
 	return in
 }
 
@@ -55,7 +56,8 @@ func TestLinesAndSpansAreLookedAtToo(t *testing.T) {
 		in.Trials[i].Traced = &lab.TraceSet{Operations: []lab.TracedOperation{{Service: "front", Traces: 5,
 			Batches: []lab.TraceBatch{{Seconds: 1 + float64(i*i%11)/10}}}}}
 	}
-	fixed, looked := Analyse(in), Analyse(untilDecided(in, 12))
+	fixed := Analyse(in)
+	looked := Analyse(untilDecided(in, 12))
 	for i, line := range looked.Trends {
 		was := fixed.Trends[i]
 		if *line.ExponentLow >= *was.ExponentLow || *line.ExponentHigh <= *was.ExponentHigh {
@@ -187,7 +189,8 @@ func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
 // TestLevelsAreComputedOnce: an experiment is analysed several times after every block.
 func TestLevelsAreComputedOnce(t *testing.T) {
 	in := measuredKiosk(nil, nil)
-	in.Plan.Study.Design.Until, in.Plan.Study.Design.Blocks = lab.UntilDecided, lab.FirstLook+2
+	in.Plan.Study.Design.Until = lab.UntilDecided
+	in.Plan.Study.Design.Blocks = lab.FirstLook + 2
 	rule := NewRule(in)
 	if first := rule.experimentOf(nil).looks; first == nil || first != rule.experimentOf(nil).looks {
 		t.Error("the levels are computed anew in each analysis")

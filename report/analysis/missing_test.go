@@ -66,12 +66,16 @@ func notFinite(t *testing.T) Input {
 		case 0:
 			trial.ElapsedSeconds = math.NaN()
 		case 1:
-			trial.ElapsedSeconds, trial.Metered.Total.CPUSeconds = math.Inf(1), math.Inf(-1)
+			trial.ElapsedSeconds = math.Inf(1)
+			trial.Metered.Total.CPUSeconds = math.Inf(-1)
 		case 2:
-			trial.ElapsedSeconds, trial.Operations = 0, 0
+			trial.ElapsedSeconds = 0
+			trial.Operations = 0
 		case 3:
-			trial.Conditions.StealShare, trial.Conditions.Unavailable = math.NaN(), nil
-			trial.Metered.OwnShare, trial.Audit.Figures["fairness"] = math.Inf(1), math.NaN()
+			trial.Conditions.StealShare = math.NaN()
+			trial.Conditions.Unavailable = nil
+			trial.Metered.OwnShare = math.Inf(1)
+			trial.Audit.Figures["fairness"] = math.NaN()
 		}
 	}
 	return in
@@ -82,7 +86,9 @@ func sized(t *testing.T, sizes ...float64) Input {
 	in := table1(t)
 	for i := range in.Trials {
 		trial, size := &in.Trials[i], sizes[i%len(sizes)]
-		trial.ElapsedSeconds, trial.LifetimeSeconds, trial.Metered.Total.CPUSeconds = size, size, size
+		trial.ElapsedSeconds = size
+		trial.LifetimeSeconds = size
+		trial.Metered.Total.CPUSeconds = size
 	}
 	return in
 }
@@ -142,10 +148,12 @@ func TestDocumentsOfIncompleteExperiments(t *testing.T) {
 func TestTrialsWithExtremeNumbersAreLeftOut(t *testing.T) {
 	for name, spoil := range map[string]func(*lab.Trial){
 		"conditions": func(t *lab.Trial) {
-			t.Conditions.CalibrationBefore, t.Conditions.CalibrationAfter = 1e300, 1e-300
+			t.Conditions.CalibrationBefore = 1e300
+			t.Conditions.CalibrationAfter = 1e-300
 		},
 		"figures": func(t *lab.Trial) {
-			t.Audit.Figures[lab.FigureOffered], t.Audit.Figures[lab.FigureAchieved] = 1e-300, 1e300
+			t.Audit.Figures[lab.FigureOffered] = 1e-300
+			t.Audit.Figures[lab.FigureAchieved] = 1e300
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +183,8 @@ func TestABrokenRuleCountsBesideAnExtremeNumber(t *testing.T) {
 	in.Plan.Study.Design.Until = lab.UntilDecided
 	in.Plan.Trials = []lab.PlannedTrial{{Number: 1, Block: 1, Variant: "two", Point: "p"}}
 	audit := &in.trial("two", point, 1, map[string]float64{"cpu_per_operation": 0.004}).Audit
-	audit.Verdict, audit.Figures[lab.FigureOffered] = lab.AuditInvalid, 1e300
+	audit.Verdict = lab.AuditInvalid
+	audit.Figures[lab.FigureOffered] = 1e300
 	a := Analyse(in)
 	encode(t, a)
 	if !a.StruckOut("two") || a.Trials.Spared != 0 {
@@ -270,8 +279,10 @@ func TestMissingPoints(t *testing.T) {
 func TestARepeatedTrialCountsOnce(t *testing.T) {
 	in := table1(t)
 	again := in.Trials[0]
-	in.Trials[0].Valid, in.Trials[0].Reason = false, "steal of 3 %"
-	again.Attempt, again.ElapsedSeconds = 2, again.ElapsedSeconds+1
+	in.Trials[0].Valid = false
+	in.Trials[0].Reason = "steal of 3 %"
+	again.Attempt = 2
+	again.ElapsedSeconds = again.ElapsedSeconds + 1
 	in.Trials = append(in.Trials, again)
 	a := Analyse(in)
 	if a.Trials.Valid != a.Trials.Planned || len(a.Trials.Invalid) != 1 ||
@@ -317,10 +328,12 @@ func TestATwinKeepsTheVerdictDespiteALostTrial(t *testing.T) {
 	}
 	for blocks := 2; blocks <= 3; blocks++ {
 		in := explainInput([]lab.PathStep{step(1, "a", "a.twin"), step(1, "a", "b")}, blocks, cost)
-		in.Plan.Study.Steps, in.Plan.Study.Variants[1].TwinOf = nil, "a"
+		in.Plan.Study.Steps = nil
+		in.Plan.Study.Variants[1].TwinOf = "a"
 		for i, trial := range in.Trials {
 			if trial.Variant == "b" && trial.Block == blocks {
-				in.Trials[i].Valid, in.Trials[i].Reason = false, "steal of 3 %"
+				in.Trials[i].Valid = false
+				in.Trials[i].Reason = "steal of 3 %"
 			}
 		}
 		c := comparisonOf(t, Analyse(in), "completion_time_p50", "rate-40", "b", "a")

@@ -28,7 +28,8 @@ func (e *experiment) noteLoad(a lab.Analysis) {
 // noteLimited adds notes on the attempts in which the generator was the limit, and on the trials that lack
 // times because it sent late.
 func (e *experiment) noteLimited() {
-	n, where := 0, []string{}
+	n := 0
+	where := []string{}
 	for _, trial := range e.trials {
 		if trial.Audit.Figures[lab.FigureLimited] < 1 {
 			continue
@@ -40,7 +41,8 @@ func (e *experiment) noteLimited() {
 		e.note("The generator, not the system, was the limit in %s (%s): what was measured there says nothing "+
 			"about the system.", lab.Count(n, "attempt"), strings.Join(where, ", "))
 	}
-	late, withheld := 0, []string{}
+	late := 0
+	withheld := []string{}
 	for _, trial := range e.trials {
 		if !trial.Valid || !trial.Late {
 			continue
@@ -116,7 +118,8 @@ func (e *experiment) noteShared(usages []lab.RoleUsage) {
 		return
 	}
 	byShare := func(x, y lab.RoleUsage) int { return cmp.Compare(x.CPUShare, y.CPUShare) }
-	least, most := slices.MinFunc(shared, byShare), slices.MaxFunc(shared, byShare)
+	least := slices.MinFunc(shared, byShare)
+	most := slices.MaxFunc(shared, byShare)
 	host := "the processors of one host"
 	if cores, ok := asNumber(e.in.Environment[processors].Value); ok && cores > 0 {
 		host = "the " + lab.Count(int(cores), "processor") + " of one host"
@@ -206,7 +209,8 @@ func (e *experiment) noteIdle() {
 		var shares, cores []float64
 		for _, trial := range trials {
 			if idle, used := idleOf(trial); used > 0 && trial.Metered.IdleSeconds > 0 {
-				shares, cores = append(shares, idle/used), append(cores, idle)
+				shares = append(shares, idle/used)
+				cores = append(cores, idle)
 				rested = append(rested, trial.Metered.IdleSeconds)
 			}
 		}

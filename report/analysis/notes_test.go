@@ -34,7 +34,8 @@ func setIdle(in Input, variant string, share float64) {
 		if trial.Variant != variant {
 			continue
 		}
-		trial.Metered.IdleSeconds, trial.Metered.WindowSeconds = 0.25, 2
+		trial.Metered.IdleSeconds = 0.25
+		trial.Metered.WindowSeconds = 2
 		trial.Metered.Roles = map[string]lab.Usage{
 			"unit":            {CPUSeconds: 0.5, IdleCores: 0.25 * share},
 			lab.RoleGenerator: {CPUSeconds: 1, IdleCores: 0.5},

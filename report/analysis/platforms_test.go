@@ -8,13 +8,15 @@ import (
 )
 
 // TestCostsOfPlatformsAreMediansOfTrials: the times of a trial without a metered platform count, too. If all
-// units are processes, there is no platform.
+// units are processes, there is no platform. Long because it lists all costs.
 func TestCostsOfPlatformsAreMediansOfTrials(t *testing.T) {
-	point, n := at("p", lab.FactorRate, 10), 3
+	point := at("p", lab.FactorRate, 10)
+	n := 3
 	in := underLoad(point)
 	for i := range n {
 		trial := in.trial("one", point, i+1, nil)
-		trial.Metered.WindowSeconds, trial.Operations = 10, 100
+		trial.Metered.WindowSeconds = 10
+		trial.Operations = 100
 		ready := float64(i + 1)
 		trial.Platform = &lab.PlatformCost{MadeSeconds: 2, ImagesSeconds: 1, ReadySeconds: ready,
 			Images: []lab.ProgramImage{{Program: "shop", Bytes: 25e6}},

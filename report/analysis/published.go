@@ -74,7 +74,9 @@ func (e *experiment) measureFigure(a lab.Analysis, f published.Figure, out *lab.
 			return fmt.Sprintf("%s and %s have no block in common at %s", m.Variant, m.Against, m.Point)
 		}
 		if r := e.ratioOfMeans(c); r != nil {
-			out.Measured, out.Low, out.High = number(r.Ratio), r.Low, r.High
+			out.Measured = number(r.Ratio)
+			out.Low = r.Low
+			out.High = r.High
 			return ""
 		}
 		return "the denominator cannot be told from zero"

@@ -28,16 +28,18 @@ func costa(t *testing.T) Input {
 		return name
 	}
 	s := &in.Plan.Study
-	s.Baseline, s.Absent = "monolith-ha", []lab.AbsentVariant{{Name: "async-dfs", Reason: "no such file system"}}
+	s.Baseline = "monolith-ha"
+	s.Absent = []lab.AbsentVariant{{Name: "async-dfs", Reason: "no such file system"}}
 	for i := range s.Variants {
-		s.Variants[i].Name, s.Variants[i].TwinOf = renamed(s.Variants[i].Name), renamed(s.Variants[i].TwinOf)
+		s.Variants[i].Name = renamed(s.Variants[i].Name)
+		s.Variants[i].TwinOf = renamed(s.Variants[i].TwinOf)
 	}
 	for i := range s.Points {
 		s.Points[i].Name = renamed(s.Points[i].Name)
 	}
 	for i := range in.Trials {
-		in.Trials[i].Variant, in.Trials[i].Point.Name = renamed(in.Trials[i].Variant),
-			renamed(in.Trials[i].Point.Name)
+		in.Trials[i].Variant = renamed(in.Trials[i].Variant)
+		in.Trials[i].Point.Name = renamed(in.Trials[i].Point.Name)
 	}
 	return in
 }

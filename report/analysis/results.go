@@ -164,7 +164,8 @@ func (e *experiment) average(metric, below string, p pair, points []string) (lab
 			continue
 		}
 		out.Points = append(out.Points, point)
-		up, down = append(up, stats.Mean(c.up)), append(down, stats.Mean(c.down))
+		up = append(up, stats.Mean(c.up))
+		down = append(down, stats.Mean(c.down))
 		logRatios = append(logRatios, d)
 		if blocks == 0 || c.n() < blocks {
 			blocks = c.n()
@@ -174,8 +175,10 @@ func (e *experiment) average(metric, below string, p pair, points []string) (lab
 	if err != nil || len(out.Points) < 2 {
 		return lab.Average{}, false
 	}
-	out.Arithmetic, out.Geometric, out.Harmonic, out.OfSums = means.Arithmetic, means.Geometric, means.Harmonic,
-		means.OfSums
+	out.Arithmetic = means.Arithmetic
+	out.Geometric = means.Geometric
+	out.Harmonic = means.Harmonic
+	out.OfSums = means.OfSums
 	e.addHeterogeneity(&out, logRatios, blocks)
 	return out, true
 }
@@ -191,7 +194,9 @@ func (e *experiment) addHeterogeneity(out *lab.Average, logRatios [][]float64, b
 	if err != nil {
 		return
 	}
-	out.Q, out.P, out.I2 = number(combined.Q), number(combined.P), number(combined.I2)
+	out.Q = number(combined.Q)
+	out.P = number(combined.P)
+	out.I2 = number(combined.I2)
 	out.Homogeneous = combined.I2 <= mostI2
 	out.Mean = new(ratioOf(combined.Mean, blocks))
 	if combined.Prediction != nil {
@@ -246,7 +251,8 @@ func (e *experiment) trend(metric lab.Metric, variant string, trend lab.Trend) (
 		return lab.TrendLine{}, false
 	}
 	exponent := law.SlopeInterval(e.lineConfidence())
-	out.Exponent, out.ExponentSE = law.Slope, law.SlopeSE
+	out.Exponent = law.Slope
+	out.ExponentSE = law.SlopeSE
 	out.ExponentLow, out.ExponentHigh = bounds(exponent.Low, exponent.High)
 	out.Warnings = e.warnings(metric, line, exponent, x, y)
 	return out, true
@@ -262,7 +268,8 @@ func (e *experiment) along(metric, variant, factor string, points []string) (x, 
 		if !set || !measured {
 			return nil, nil, false
 		}
-		x, y = append(x, level), append(y, mean)
+		x = append(x, level)
+		y = append(y, mean)
 	}
 	return x, y, true
 }

@@ -161,7 +161,11 @@ func differInReplicas(unit string, a, b lab.Variant) bool {
 // alikeUnscaled reports whether two variants differ at most in their names, points, replicas and limits.
 func alikeUnscaled(a, b lab.Variant) bool {
 	bare := func(v lab.Variant) lab.Variant {
-		v.Name, v.Summary, v.Points, v.Replicas, v.Limits = "", "", nil, nil, nil
+		v.Name = ""
+		v.Summary = ""
+		v.Points = nil
+		v.Replicas = nil
+		v.Limits = nil
 		return v
 	}
 	return reflect.DeepEqual(bare(a), bare(b))
@@ -184,7 +188,8 @@ func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool)
 	var measured []series
 	for _, at := range r.levels {
 		if s := e.series[seriesKey{at.variant, at.point, metric.Name}]; len(s.values) > 0 {
-			fit.Points, fit.Variants = append(fit.Points, at.point), append(fit.Variants, at.variant)
+			fit.Points = append(fit.Points, at.point)
+			fit.Variants = append(fit.Variants, at.variant)
 			fit.X = append(fit.X, at.x)
 			measured = append(measured, s)
 		}
@@ -211,7 +216,9 @@ func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool)
 		fit.Words = fmt.Sprintf("No scalability law for %s along %s: %s.", scaledName(fit), fit.Factor, fit.Refused)
 		return fit, true
 	}
-	fit.Lambda, fit.Sigma, fit.Kappa = estimated(law.Lambda), estimated(law.Sigma), estimated(law.Kappa)
+	fit.Lambda = estimated(law.Lambda)
+	fit.Sigma = estimated(law.Sigma)
+	fit.Kappa = estimated(law.Kappa)
 	if law.Peak != nil {
 		fit.Peak = estimated(*law.Peak)
 	}

@@ -30,7 +30,9 @@ func TestTheAnswerBeginsWithWhatIsMissing(t *testing.T) {
 			for i := range in.Trials {
 				trial := &in.Trials[i]
 				if seconds, spoilt := c.spoil[trial.Variant]; spoilt {
-					trial.Valid, trial.ElapsedSeconds, trial.Reason = false, seconds, "out\n  of luck"
+					trial.Valid = false
+					trial.ElapsedSeconds = seconds
+					trial.Reason = "out\n  of luck"
 				}
 			}
 			said := Analyse(in).Answer

@@ -36,7 +36,8 @@ func staticsOf(
 		for _, image := range c.Images {
 			bytes += image.Bytes
 		}
-		s.Images, s.ImageBytes = &count, &bytes
+		s.Images = &count
+		s.ImageBytes = &bytes
 	}
 	if len(c.Code) == 0 {
 		return s
@@ -44,8 +45,10 @@ func staticsOf(
 	lines := linesNotIn(c.Code, nil)
 	s.CodeLines = &lines
 	if len(baseline) > 0 {
-		added, saved := linesNotIn(c.Code, baseline), linesNotIn(baseline, c.Code)
-		s.CodeAdded, s.CodeSaved = &added, &saved
+		added := linesNotIn(c.Code, baseline)
+		saved := linesNotIn(baseline, c.Code)
+		s.CodeAdded = &added
+		s.CodeSaved = &saved
 	}
 	return s
 }

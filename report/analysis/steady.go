@@ -82,11 +82,13 @@ func (e *experiment) steadiness(
 	strict := e.strict(len(e.study.Points)*len(e.study.Variants)*len(quantities), len(loads))
 	switch {
 	case f.Changes():
-		s.Steady, s.Factor = false, f.Factor
+		s.Steady = false
+		s.Factor = f.Factor
 		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", f.Changed,
 			lab.Count(f.Judged(), "trial"), quantityText[f.Quantity], figure.Times(figure.Alone(s.Factor)))
 	case f.HalvesDiffer(e.design.Margin, strict):
-		s.Steady, s.Factor = false, math.Exp(math.Abs(math.Log(s.Halves.Ratio)))
+		s.Steady = false
+		s.Factor = math.Exp(math.Abs(math.Log(s.Halves.Ratio)))
 		s.Words = fmt.Sprintf("the second half of its trials has %s the %s of the first", halves.text(),
 			quantityText[f.Quantity])
 	}
@@ -113,7 +115,8 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 		sum.Trials++
 		sum.Courses[w.Course]++
 		sum.Longest = max(sum.Longest, w.Seconds)
-		seconds, factors = append(seconds, w.Seconds), append(factors, w.Factor)
+		seconds = append(seconds, w.Seconds)
+		factors = append(factors, w.Factor)
 		if w.Steady {
 			sum.Steady++
 		} else {
@@ -123,7 +126,8 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	if sum.Trials == 0 {
 		return
 	}
-	sum.Seconds, sum.Factor = stats.Median(seconds), stats.Median(factors)
+	sum.Seconds = stats.Median(seconds)
+	sum.Factor = stats.Median(factors)
 	e.warmUps = append(e.warmUps, sum)
 	if 2*sum.Steady > sum.Trials {
 		return
@@ -170,7 +174,8 @@ func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c 
 		return
 	}
 	out.Unsteady = full
-	beyond, wasDecided := 1+e.gates(metric.Name, p).Widest(), out.Verdict != lab.Undecided
+	beyond := 1 + e.gates(metric.Name, p).Widest()
+	wasDecided := out.Verdict != lab.Undecided
 	out.Verdict, out.Words = weaken(out.Verdict, out.Words, c.ratio.Low, c.ratio.High, beyond, factor, short)
 	if out.Verdict == lab.Undecided {
 		out.Withheld = wasDecided
@@ -317,7 +322,8 @@ func (e *experiment) shorterTrialsText(point string, shorter []lab.Trial) string
 	}
 	var parts []string
 	for _, v := range e.variants() {
-		was, is := medianOf(metric, v.Name, point, shorter), medianOf(metric, v.Name, point, e.trials)
+		was := medianOf(metric, v.Name, point, shorter)
+		is := medianOf(metric, v.Name, point, e.trials)
 		if was > 0 && is > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s, %s", v.Name, figure.Amount(was, metric.Unit),
 				figure.Amount(is, metric.Unit)))

@@ -185,7 +185,8 @@ func warmedTrials(ratio float64, steady int, left float64) Input {
 			t.WarmUp = &lab.WarmUp{Seconds: 8, Steady: t.Block <= steady, Course: "warm-up", Quantity: "median",
 				Factor: 5, Left: 1}
 			if t.Block > steady {
-				t.WarmUp.Course, t.WarmUp.Left = "no steady state", left
+				t.WarmUp.Course = "no steady state"
+				t.WarmUp.Left = left
 			}
 		}
 	}
@@ -281,7 +282,8 @@ func TestAClaimNamesTheLeastSteadyPoint(t *testing.T) {
 	worse := lab.Point{Name: "at-200", Levels: map[string]float64{"rate": 200}}
 	in.Plan.Study.Points = append(in.Plan.Study.Points, worse)
 	for _, trial := range warmedTrials(4, 0, 3).Trials {
-		trial.Number, trial.Point = len(in.Trials)+1, worse
+		trial.Number = len(in.Trials) + 1
+		trial.Point = worse
 		in.Trials = append(in.Trials, trial)
 	}
 	in.Plan.Study.Claims = []lab.Claim{{ID: "claim", Kind: lab.ClaimSlower, Metric: "response_time_p50",

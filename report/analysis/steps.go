@@ -186,9 +186,11 @@ func (e *experiment) plainOrigin(w lab.Waterfall) string {
 	if len(origins) == 0 {
 		return ""
 	}
-	from, part := e.stepText(origins[0]), share(origins[0])
+	from := e.stepText(origins[0])
+	part := share(origins[0])
 	if len(origins) > 1 && part < 0.4 {
-		from, part = from+" and from "+e.stepText(origins[1]), part+share(origins[1])
+		from = from + " and from " + e.stepText(origins[1])
+		part = part + share(origins[1])
 	}
 	return fmt.Sprintf("; %s of the %s comes from %s", shareText(part), e.effectName(w), from)
 }

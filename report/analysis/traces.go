@@ -29,7 +29,8 @@ const TraceBatches = 10
 func CompareTraces(before, after lab.TraceSet) (lab.TraceComparison, error) {
 	c := lab.TraceComparison{Schema: tracesSchema, Before: before, After: after, Confidence: traceConfidence,
 		Batches: TraceBatches}
-	c.Before.Operations, c.After.Operations = nil, nil
+	c.Before.Operations = nil
+	c.After.Operations = nil
 	by := sampling{n: TraceBatches, confidence: traceConfidence,
 		needs: fmt.Sprintf("an interval needs %d traces", TraceBatches),
 		ratio: stats.LogWelch, difference: stats.Difference}
@@ -56,7 +57,8 @@ func (e *experiment) traced() []lab.TracedVariant {
 			e.note("%s at %s is not compared by its spans: %v.", v.Name, point.Name, err)
 			continue
 		}
-		t.Before.Operations, t.After.Operations = nil, nil
+		t.Before.Operations = nil
+		t.After.Operations = nil
 		all = append(all, t)
 	}
 	return all
@@ -70,7 +72,8 @@ func (e *experiment) tracedBlocks(before, after, point string) (was, is []lab.Tr
 	}
 	for _, trial := range e.counted(after, point) {
 		if first := byBlock[trial.Block]; first != nil && trial.Traced != nil {
-			was, is = append(was, *first), append(is, *trial.Traced)
+			was = append(was, *first)
+			is = append(is, *trial.Traced)
 		}
 	}
 	return was, is
@@ -82,14 +85,18 @@ func joined(name string, trials []lab.TraceSet) lab.TraceSet {
 	all := lab.TraceSet{Name: name}
 	at := map[lab.TracePart]int{}
 	for _, trial := range trials {
-		all.Spans, all.Traces, all.Broken = all.Spans+trial.Spans, all.Traces+trial.Traces, all.Broken+trial.Broken
-		all.Duplicates, all.Clipped = all.Duplicates+trial.Duplicates, all.Clipped+trial.Clipped
+		all.Spans = all.Spans + trial.Spans
+		all.Traces = all.Traces + trial.Traces
+		all.Broken = all.Broken + trial.Broken
+		all.Duplicates = all.Duplicates + trial.Duplicates
+		all.Clipped = all.Clipped + trial.Clipped
 		all.Dropped += trial.Dropped
 		for _, o := range trial.Operations {
 			key := lab.TracePart{Service: o.Service, Operation: o.Operation}
 			i, known := at[key]
 			if !known {
-				i, at[key] = len(all.Operations), len(all.Operations)
+				i = len(all.Operations)
+				at[key] = len(all.Operations)
 				all.Operations = append(all.Operations, lab.TracedOperation{Service: o.Service, Operation: o.Operation})
 			}
 			all.Operations[i].Traces += o.Traces
@@ -129,14 +136,16 @@ func (by sampling) contrast(before, after lab.TraceSet) (c lab.TraceContrast, er
 		return c, fmt.Errorf("%s and %s have no operation in common with enough whole traces: %s", before.Name,
 			after.Name, by.needs)
 	}
-	was, is := weightedMeans(before, c.Compared, by.n), weightedMeans(after, c.Compared, by.n)
+	was := weightedMeans(before, c.Compared, by.n)
+	is := weightedMeans(after, c.Compared, by.n)
 	ratio, err := by.ratio(is.seconds, was.seconds, by.confidence)
 	if err != nil {
 		return c, err
 	}
 	c.Ratio = ratioOf(ratio.Estimate, ratio.N)
 	c.Seconds = by.change(was.seconds, is.seconds)
-	c.Parts, c.Services = by.parts(was, is), by.parts(was.byService(), is.byService())
+	c.Parts = by.parts(was, is)
+	c.Services = by.parts(was.byService(), is.byService())
 	return c, nil
 }
 

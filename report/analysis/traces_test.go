@@ -79,7 +79,8 @@ func TestVariantsAreComparedByTheirSpans(t *testing.T) {
 		t.Errorf("comparisons by spans %+v, want two without finite intervals", a.Traced)
 	}
 	broken := slices.IndexFunc(in.Trials, func(t lab.Trial) bool { return t.Variant == "a" })
-	in.Trials[broken].Valid, in.Trials[broken].Audit.Verdict = false, lab.AuditInvalid
+	in.Trials[broken].Valid = false
+	in.Trials[broken].Audit.Verdict = lab.AuditInvalid
 	if a := Analyse(in); len(a.Traced) != 0 {
 		t.Errorf("the baseline broke an invariant, and %d comparisons have it", len(a.Traced))
 	}
@@ -98,8 +99,10 @@ func TestAnotherMixIsNoChange(t *testing.T) {
 		}
 		return s
 	}
-	before, after := set("before", 100), set("after", 900)
-	before.Operations[2].Batches, after.Operations[2].Operation = nil, "op3"
+	before := set("before", 100)
+	after := set("after", 900)
+	before.Operations[2].Batches = nil
+	after.Operations[2].Operation = "op3"
 	c, err := CompareTraces(before, after)
 	testset.Must(t, err)
 	if c.Seconds.Before != 5.5 || c.Seconds.Difference != 0 || c.Compared[1].Weight != 0.5 {

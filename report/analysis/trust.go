@@ -131,8 +131,9 @@ func (e *experiment) conditions() lab.ConditionSummary {
 		}
 		meter = append(meter, trial.Metered.OwnShare)
 	}
-	sum.CalibrationMedian, sum.MedianOthersShare, sum.MeterShareMedian = stats.Median(calibration),
-		stats.Median(others), stats.Median(meter)
+	sum.CalibrationMedian = stats.Median(calibration)
+	sum.MedianOthersShare = stats.Median(others)
+	sum.MeterShareMedian = stats.Median(meter)
 	if len(calibration) > 0 {
 		sum.CalibrationSpread = (slices.Max(calibration) - slices.Min(calibration)) / sum.CalibrationMedian
 	}
@@ -151,7 +152,9 @@ const othersMatter = 0.1
 // run already are ignored, since these cannot be distinguished from other programs, and so are trials with a
 // metered platform.
 func (e *experiment) disturbedSentence() string {
-	known, busy, most := 0, 0, 0.0
+	known := 0
+	busy := 0
+	most := 0.0
 	for _, trial := range e.trials {
 		v, found := e.study.Variant(trial.Variant)
 		_, missing := trial.Conditions.Unavailable["others_share"]
@@ -161,7 +164,8 @@ func (e *experiment) disturbedSentence() string {
 		}
 		known++
 		if share := trial.Conditions.OthersShare; share >= othersMatter {
-			busy, most = busy+1, max(most, share)
+			busy = busy + 1
+			most = max(most, share)
 		}
 	}
 	if busy == 0 || float64(busy) < othersMatter*float64(known) {
@@ -177,7 +181,9 @@ func (e *experiment) disturbedSentence() string {
 // are biased: then verdicts on that variant need a larger difference. The width of a twin's interval does not
 // matter: intervals of other comparisons contain that noise already.
 func (e *experiment) measureNoise() {
-	e.noise, e.margins, e.bias = map[string]lab.Ratio{}, map[string]float64{}, map[seriesKey]float64{}
+	e.noise = map[string]lab.Ratio{}
+	e.margins = map[string]float64{}
+	e.bias = map[seriesKey]float64{}
 	e.twinTests = map[string]lab.Bias{}
 	for _, b := range e.testTwins() {
 		if b.PHolm > 1-e.design.Confidence || b.Low == nil {
@@ -228,7 +234,8 @@ func (e *experiment) testTwins() (tests []lab.Bias) {
 		}
 	}
 	for i, adjusted := range stats.Holm(p) {
-		tests[i].PHolm, tests[i].Family = adjusted, len(p)
+		tests[i].PHolm = adjusted
+		tests[i].Family = len(p)
 		if test := tests[i]; test.Ratio == e.noise[test.Metric] { // it is the same one: its bounds are pointers
 			e.twinTests[test.Metric] = test
 		}

@@ -43,7 +43,8 @@ func usageSums(usages []lab.RoleUsage) []lab.RoleUsage {
 			return sum.Variant == u.Variant && sum.Point.Name == u.Point.Name
 		})
 		if i < 0 {
-			i, sums = len(sums), append(sums, lab.RoleUsage{Variant: u.Variant, Point: u.Point})
+			i = len(sums)
+			sums = append(sums, lab.RoleUsage{Variant: u.Variant, Point: u.Point})
 		}
 		sums[i] = addUsage(sums[i], u)
 	}
@@ -119,7 +120,8 @@ func (e *experiment) roleUsage(
 // platformUsage returns the usage of a role, all units together, as the platform reports it: medians over the
 // trials, or nil if it reported nothing.
 func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
-	all, values := lab.PlatformUsage{Role: role}, columns{}
+	all := lab.PlatformUsage{Role: role}
+	values := columns{}
 	for _, trial := range trials {
 		var sum lab.PlatformUsage
 		units := 0.0
@@ -128,10 +130,13 @@ func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 				continue
 			}
 			units++
-			all.Source, all.Samples = u.Source, all.Samples+u.Samples
-			sum.Millicores, sum.MostMillicores = sum.Millicores+u.Millicores, sum.MostMillicores+u.MostMillicores
+			all.Source = u.Source
+			all.Samples = all.Samples + u.Samples
+			sum.Millicores = sum.Millicores + u.Millicores
+			sum.MostMillicores = sum.MostMillicores + u.MostMillicores
 			sum.GroupMillicores += u.GroupMillicores
-			sum.LagSeconds, sum.WindowSeconds = sum.LagSeconds+u.LagSeconds, sum.WindowSeconds+u.WindowSeconds
+			sum.LagSeconds = sum.LagSeconds + u.LagSeconds
+			sum.WindowSeconds = sum.WindowSeconds + u.WindowSeconds
 		}
 		if units > 0 {
 			values.add(role, sum.Millicores, sum.MostMillicores, sum.GroupMillicores, sum.LagSeconds/units,
@@ -142,8 +147,11 @@ func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 		return nil
 	}
 	m := values.medians(role)
-	all.Millicores, all.MostMillicores, all.GroupMillicores = m[0], m[1], m[2]
-	all.LagSeconds, all.WindowSeconds = m[3], m[4]
+	all.Millicores = m[0]
+	all.MostMillicores = m[1]
+	all.GroupMillicores = m[2]
+	all.LagSeconds = m[3]
+	all.WindowSeconds = m[4]
 	return &all
 }
 
@@ -183,7 +191,8 @@ func (c columns) median(name string) float64 {
 // measured CPU per operation, so that the roles add up to it, else the trial's own count, also if some role
 // was not metered. It is 0 if neither is known.
 func (e *experiment) costedOperations(trial lab.Trial) float64 {
-	used, cost := trial.Metered.Used(), trial.Measures[e.metricName(lab.CPU, 0, lab.PerOperation)]
+	used := trial.Metered.Used()
+	cost := trial.Measures[e.metricName(lab.CPU, 0, lab.PerOperation)]
 	if cost > 0 && used.CPUSeconds > 0 && !used.Lacks("cpu_seconds") {
 		return used.CPUSeconds / cost
 	}
@@ -199,15 +208,18 @@ const mostProcesses = 12
 func (e *experiment) processUsages(variant string, point lab.Point, trials []lab.Trial) []lab.RoleUsage {
 	used := columns{}
 	for _, trial := range trials {
-		operations, window := e.costedOperations(trial), trial.Metered.WindowSeconds
+		operations := e.costedOperations(trial)
+		window := trial.Metered.WindowSeconds
 		if operations <= 0 || window <= 0 {
 			continue
 		}
 		sums := map[string]lab.ProcessUsage{} // by name, which all replicas of a service share
 		for _, p := range trial.Metered.Processes {
 			sum := sums[p.Name]
-			sum.CPUSeconds, sum.PeakMemoryBytes = sum.CPUSeconds+p.CPUSeconds, sum.PeakMemoryBytes+p.PeakMemoryBytes
-			sum.ReceivedBytes, sum.SentBytes = sum.ReceivedBytes+p.ReceivedBytes, sum.SentBytes+p.SentBytes
+			sum.CPUSeconds = sum.CPUSeconds + p.CPUSeconds
+			sum.PeakMemoryBytes = sum.PeakMemoryBytes + p.PeakMemoryBytes
+			sum.ReceivedBytes = sum.ReceivedBytes + p.ReceivedBytes
+			sum.SentBytes = sum.SentBytes + p.SentBytes
 			sums[p.Name] = sum
 		}
 		for name, p := range sums {

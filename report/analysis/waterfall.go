@@ -12,7 +12,8 @@ import (
 // waterfalls returns the comparisons of the study's steps, one for each metric and point that all of their
 // variants have.
 func (e *experiment) waterfalls() []lab.Waterfall {
-	shown, other := e.steps(1), e.steps(2)
+	shown := e.steps(1)
+	other := e.steps(2)
 	if !e.showsSteps() {
 		return nil
 	}
@@ -203,7 +204,8 @@ func (e *experiment) interactions(
 	ones := slices.Repeat([]float64{1}, blocks)
 	var all []lab.Interaction
 	for _, group := range groups {
-		first, second := effect(group, shown, values, blocks), effect(group, other, values, blocks)
+		first := effect(group, shown, values, blocks)
+		second := effect(group, other, values, blocks)
 		difference := e.byBlock(first, second)
 		i := lab.Interaction{
 			Knob: groupName(group, shown), Plain: e.changesText(group), First: e.byBlock(first, ones).estimate(),

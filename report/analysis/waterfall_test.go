@@ -58,8 +58,9 @@ func step(order int, before, variant string, changes ...lab.KnobChange) lab.Path
 
 // pathsToSync returns steps that change three knobs, and the same in another order.
 func pathsToSync() (shown, other []lab.PathStep) {
-	saga, data, split := change("coordination", "acid", "orchestrated"), change("data", "shared", "databases"),
-		change("placement", "together", "apart")
+	saga := change("coordination", "acid", "orchestrated")
+	data := change("data", "shared", "databases")
+	split := change("placement", "together", "apart")
 	split.With = "binding http"
 	return []lab.PathStep{step(1, "monolith", "saga", saga), step(1, "saga", "sync-together", data),
 			step(1, "sync-together", "sync", split)},
@@ -213,7 +214,8 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 	if alone := answerOf(in); strings.Contains(alone, "waterfall") || strings.Contains(alone, "comes from") {
 		t.Errorf("without steps the answer mentions some:\n%s", alone)
 	}
-	s.Steps, s.Explained = shown, nil
+	s.Steps = shown
+	s.Explained = nil
 	without := in
 	without.Plan.Study.Claims = nil
 	if answer := fmt.Sprint(Analyse(without).Answer); !strings.Contains(answer, severalKnobs) ||
@@ -290,8 +292,9 @@ func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 		}
 	}
 	broken := explainInput(shown, 7, actAlone)
-	broken.Trials[1].Audit, broken.Trials[1].Valid = lab.Audit{Verdict: lab.AuditInvalid,
-		Problems: []string{"I1"}}, false
+	broken.Trials[1].Audit = lab.Audit{Verdict: lab.AuditInvalid,
+		Problems: []string{"I1"}}
+	broken.Trials[1].Valid = false
 	for name, c := range map[string]struct {
 		in   Input
 		want []string
@@ -357,7 +360,10 @@ func TestTheOrderOfTheStepsMayMatter(t *testing.T) {
 
 // TestChangesMadeTogetherAreComparedTogether: changes that are made in one step have no effects of their own.
 func TestChangesMadeTogetherAreComparedTogether(t *testing.T) {
-	a, b, c, d := change("a", "0", "1"), change("b", "0", "1"), change("c", "0", "1"), change("a", "1", "2")
+	a := change("a", "0", "1")
+	b := change("b", "0", "1")
+	c := change("c", "0", "1")
+	d := change("a", "1", "2")
 	first := []lab.PathStep{step(1, "v0", "v1", a, b), step(1, "v1", "v2", c), step(1, "v2", "v3", d)}
 	second := []lab.PathStep{step(2, "v0", "w1", c), step(2, "w1", "w2", b), step(2, "w2", "w3", a),
 		step(2, "w3", "v3", d)}

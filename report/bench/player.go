@@ -76,7 +76,8 @@ func (p player) analyse(
 	ctx context.Context, found *tally, seed uint64, lasts time.Duration, blocks, few int, arguments ...string,
 ) (a lab.Analysis, err error) {
 	if p.quick {
-		blocks, arguments = few, append(arguments, "--no-gates")
+		blocks = few
+		arguments = append(arguments, "--no-gates")
 	}
 	arguments = append(arguments, "--duration", lasts.String(), "--blocks", fmt.Sprint(blocks), "--seed",
 		fmt.Sprint(seed))

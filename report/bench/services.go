@@ -95,7 +95,8 @@ func (p player) inContainers(systems map[string][]service, f func(dir string) er
 // playServices compares services by their spans and their CPU time.
 func playServices(ctx context.Context, p player, seed uint64, found *tally) error {
 	const ms = time.Millisecond
-	base, slow := fourServices(40*ms), fourServices(60*ms)
+	base := fourServices(40 * ms)
+	slow := fourServices(60 * ms)
 	return p.inContainers(map[string][]service{"base": base, "slow": slow}, func(dir string) error {
 		arguments := []string{"compare", filepath.Join(dir, "base.yaml"), filepath.Join(dir, "slow.yaml"),
 			"--path", "/", "--rate", "15", "--warm-up", "2s", "--trace-share", "1"}
@@ -141,7 +142,8 @@ func (t *tally) addServices(
 		var self, path float64 // of the work of the service itself, without calls
 		for _, part := range traced.Parts {
 			if part.Service == s.name && part.Kind == lab.SegmentBusiness {
-				self, path = self+pick(part.Self), path+pick(part.Path)
+				self = self + pick(part.Self)
+				path = path + pick(part.Path)
 			}
 		}
 		t.addAgainst(of+"self time of "+s.name, self, s.own, 0.02, n)

@@ -96,7 +96,8 @@ func playFakeRun(ctx context.Context, root string) (name string, ended <-chan er
 	if err := errors.Join(unopened, folder.Lock()); err != nil {
 		return "", nil, err
 	}
-	shown, seconds := progress.New(journal, progress.JSON, time.Now), progress.NewSeconds(file)
+	shown := progress.New(journal, progress.JSON, time.Now)
+	seconds := progress.NewSeconds(file)
 	done := make(chan error, 1)
 	go func() {
 		shown.Begin(plan, 0)

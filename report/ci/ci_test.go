@@ -41,7 +41,8 @@ func sample(t *testing.T) Run {
 
 // rename changes the name of the first variant, which is the baseline, and of the study.
 func rename(a *lab.Analysis, was, name string) {
-	a.Variants[0].Name, a.Title = name, name
+	a.Variants[0].Name = name
+	a.Title = name
 	a.Audit[name] = lab.AuditSum{Verdict: lab.AuditInvalid, Problems: []string{name}}
 	for i := range a.Results {
 		if a.Results[i].Variant == was {
@@ -183,7 +184,8 @@ func TestOtavaReadsTheSeries(t *testing.T) {
 		}
 		table = append(append(table, "\n2024"...), bytes.TrimSuffix(row, []byte("\n"))...)
 	}
-	program, dir := filepath.Join(cached(t, "otava-0.8.0"), "bin", "otava"), t.TempDir()
+	program := filepath.Join(cached(t, "otava-0.8.0"), "bin", "otava")
+	dir := t.TempDir()
 	config := `tests:
   cleave:
     type: csv
@@ -232,7 +234,8 @@ func TestAgainstHasGatesAndChanges(t *testing.T) {
 	a := lab.Against{Gates: r.Gates, Metrics: r.Analysis.Metrics, Confidence: 0.95, Margin: 0.05,
 		Changes: []lab.Change{{Metric: r.Analysis.Metrics[0].Name, Variant: hostile, Point: "s1", Before: 1,
 			After: 2, Ratio: lab.Ratio{Ratio: 2}, Verdict: lab.Slower, Words: "slower"}}}
-	a.Before.Trials, a.After.Trials = 40, 36
+	a.Before.Trials = 40
+	a.After.Trials = 36
 	var b bytes.Buffer
 	testset.Must(t, WriteAgainst(&b, Markdown, a, true))
 	text := b.String()

@@ -71,7 +71,8 @@ func (d *document) rehearsed(figures []lab.RehearsedFigure) {
 		"of this page are of units that stood in for the system.")
 	rows := [][]string{{"at", "", "measured as it is", "changed / as it is", "with the change"}}
 	for _, f := range figures {
-		ratio, with := "not rehearsed", quantity(f.Changed, f.Unit)
+		ratio := "not rehearsed"
+		with := quantity(f.Changed, f.Unit)
 		if f.Ratio != nil {
 			ratio = figure.Times(*f.Ratio)
 		}
@@ -154,7 +155,9 @@ func closestPoint(a lab.Analysis, rate float64) (name string, offered float64) {
 			distance = math.Abs(math.Log(at / rate))
 		}
 		if distance < best {
-			name, offered, best = p.Name, at, distance
+			name = p.Name
+			offered = at
+			best = distance
 		}
 	}
 	return name, offered

@@ -19,7 +19,8 @@ func twoRates(t *testing.T) Run {
 		name := map[float64]string{20: "rate-20", 100: "rate-100"}[rate]
 		return lab.Point{Name: name, Levels: map[string]float64{lab.FactorRate: rate}}
 	}
-	r.Analysis.Operation, r.Analysis.Confidence = "order", 0.995
+	r.Analysis.Operation = "order"
+	r.Analysis.Confidence = 0.995
 	r.Analysis.Points = []lab.Point{point(20), point(100)}
 	r.Analysis.Variants = []lab.Variant{{Name: hostile}, {Name: "two"}, {Name: "two.twin", TwinOf: "two"}}
 	r.Analysis.Held = []lab.HeldRate{{Variant: hostile, Point: "rate-100", Rate: 100, Held: 2, Trials: 3,
@@ -94,7 +95,8 @@ func TestDecisionCountsTheOperationsOfFlows(t *testing.T) {
 
 func TestDecisionTellsWhatAChangeWouldTake(t *testing.T) {
 	r := sample(t)
-	is, ratio := figure.Alone(0.002), figure.Between(1.5, 1.4, 1.6)
+	is := figure.Alone(0.002)
+	ratio := figure.Between(1.5, 1.4, 1.6)
 	changed := figure.Between(0.003, 0.0028, 0.0032)
 	point := lab.Point{Name: "rate-20"}
 	r.Analysis.Rehearsed = []lab.RehearsedFigure{

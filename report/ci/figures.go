@@ -79,7 +79,8 @@ func otava(r Run) (string, error) {
 	for _, result := range a.Results {
 		means[column(result.Variant, result.Point.Name, result.Metric)] = result.Mean
 	}
-	head, row := []string{"time", "run"}, []string{r.Began.UTC().Format(time.RFC3339), oneLine(r.Name)}
+	head := []string{"time", "run"}
+	row := []string{r.Began.UTC().Format(time.RFC3339), oneLine(r.Name)}
 	for _, v := range a.Variants {
 		for _, p := range a.Points {
 			for _, m := range a.Metrics {
@@ -89,7 +90,8 @@ func otava(r Run) (string, error) {
 				if measured {
 					value = number(mean)
 				}
-				head, row = append(head, name), append(row, value)
+				head = append(head, name)
+				row = append(row, value)
 			}
 		}
 	}

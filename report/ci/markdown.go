@@ -70,7 +70,8 @@ func againstMarkdown(a lab.Against, mustKnow bool) string {
 	d.line("## %s against %s", escaped(a.After.Folder), escaped(a.Before.Folder))
 	d.gates(a.Gates, mustKnow)
 	head := []string{"metric", "variant", "point", "earlier", "later", "later / earlier", "verdict"}
-	changed, all := [][]string{head}, [][]string{head}
+	changed := [][]string{head}
+	all := [][]string{head}
 	for _, c := range a.Changes {
 		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // every change has one of the metrics
 		row := []string{c.Metric, c.Variant, c.Point, figure.Amount(c.Before, m.Unit),
@@ -139,7 +140,8 @@ func (d *document) folded(title string, rows [][]string) {
 func (d *document) gates(gates []lab.GateVerdict, mustKnow bool) {
 	rows := [][]string{{"gate", "", "where"}}
 	for _, g := range gates {
-		standing, changes := g.Standing(), g.Failed
+		standing := g.Standing()
+		changes := g.Failed
 		mark := map[string]string{lab.GateKept: "✅ kept", lab.GateFailed: "❌ failed",
 			lab.GateOpen: "❔ open"}[standing]
 		if standing == lab.GateOpen {
@@ -155,7 +157,8 @@ func (d *document) gates(gates []lab.GateVerdict, mustKnow bool) {
 
 // claims writes a table of claims.
 func (d *document) claims(claims []lab.Judgement) {
-	rows, seen := [][]string{{"claim", "", "why"}}, map[string]bool{}
+	rows := [][]string{{"claim", "", "why"}}
+	seen := map[string]bool{}
 	for _, c := range claims {
 		if c.Verdict == lab.ClaimUntestable && seen[c.Reason] {
 			c.Reason = "for the same reason as above"

@@ -191,7 +191,8 @@ func magnitude(value float64) int {
 func Fixed(value float64, digits int) string {
 	if digits < 0 {
 		step := math.Pow10(-digits)
-		value, digits = math.Round(value/step)*step, 0
+		value = math.Round(value/step) * step
+		digits = 0
 	}
 	text := strconv.FormatFloat(value, 'f', digits, 64)
 	if shown, err := strconv.ParseFloat(text, 64); err == nil && shown == 0 {

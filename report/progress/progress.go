@@ -79,7 +79,9 @@ func (t *tracker) Look(int, lab.Headline) {}
 
 // startTrial notes when a trial starts.
 func (t *tracker) startTrial(planned lab.PlannedTrial) {
-	t.current, t.next, t.started = planned, planned.Number, t.now()
+	t.current = planned
+	t.next = planned.Number
+	t.started = t.now()
 }
 
 // endTrial adds up the time of a trial, and counts it as done unless it will be repeated.
@@ -92,7 +94,8 @@ func (t *tracker) endTrial(trial lab.Trial) {
 	for _, phase := range trial.Phases {
 		at := slices.IndexFunc(t.phases, func(p lab.Phase) bool { return p.Name == phase.Name })
 		if at < 0 {
-			at, t.phases = len(t.phases), append(t.phases, lab.Phase{Name: phase.Name})
+			at = len(t.phases)
+			t.phases = append(t.phases, lab.Phase{Name: phase.Name})
 		}
 		t.phases[at].Seconds += phase.Seconds
 	}
@@ -308,7 +311,9 @@ type Line struct {
 
 // write writes a line after adding the time and the counts of trials.
 func (l *jsonForm) write(line Line) {
-	line.At, line.Trials, line.Done = l.now().UTC(), len(l.plan.Trials), l.done
+	line.At = l.now().UTC()
+	line.Trials = len(l.plan.Trials)
+	line.Done = l.done
 	_ = l.encoder.Encode(line) // a reader that has closed the pipe must not stop the experiment
 }
 

@@ -52,11 +52,15 @@ func NewSeconds(file *os.File) *Seconds {
 func (s *Seconds) write() {
 	defer close(s.written)
 	_ = s.file.Truncate(0) // it may hold lines of a run that was killed
-	size, trial, attempt := 0, 0, 0
+	size := 0
+	trial := 0
+	attempt := 0
 	for line := range s.waiting {
 		if line.Trial != trial || line.Attempt != attempt || size > mostBytes {
 			_ = s.file.Truncate(0)
-			size, trial, attempt = 0, line.Trial, line.Attempt
+			size = 0
+			trial = line.Trial
+			attempt = line.Attempt
 		}
 		text, err := json.Marshal(line)
 		if err != nil {
@@ -71,7 +75,8 @@ func (s *Seconds) write() {
 func (s *Seconds) Trial(number, attempt int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trial, s.attempt = number, attempt
+	s.trial = number
+	s.attempt = attempt
 }
 
 // Loaded implements lab.SecondsWatcher.
@@ -87,7 +92,9 @@ func (s *Seconds) add(line SecondLine) {
 	if s.closed {
 		return
 	}
-	line.At, line.Trial, line.Attempt = time.Now().UTC(), s.trial, s.attempt
+	line.At = time.Now().UTC()
+	line.Trial = s.trial
+	line.Attempt = s.attempt
 	select {
 	case s.waiting <- line:
 	default:

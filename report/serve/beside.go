@@ -31,7 +31,8 @@ func (s *Server) variants(r *http.Request) (data, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, points := a.VariantNames(), drawnPoints(a)
+	known := a.VariantNames()
+	points := drawnPoints(a)
 	b, err := analysis.CompareVariants(a, [2]string{nameOf(known, names[0]), nameOf(known, names[1])},
 		nameOf(points, query.Get("point")))
 	if err != nil {
@@ -164,7 +165,8 @@ func logsByUnit(both [2]shownTrial) []unitLogs {
 		for _, log := range trial.logs {
 			at := slices.IndexFunc(all, func(p unitLogs) bool { return p.Unit == log.Unit })
 			if at < 0 {
-				at, all = len(all), append(all, unitLogs{Unit: log.Unit})
+				at = len(all)
+				all = append(all, unitLogs{Unit: log.Unit})
 			}
 			all[at].Each[i] = &log
 		}
@@ -204,7 +206,8 @@ func newComparison(b analysis.SideBySide) (shown comparison, err error) {
 	data, err := json.Marshal(b.Drawn)
 	if err == nil && len(data) > mostDrawn {
 		shown.Spare = true
-		b.Drawn.Courses, b.Drawn.Spectra = nil, slices.Clone(b.Drawn.Spectra)
+		b.Drawn.Courses = nil
+		b.Drawn.Spectra = slices.Clone(b.Drawn.Spectra)
 		for i := range b.Drawn.Spectra {
 			b.Drawn.Spectra[i].Trials = nil
 		}
@@ -252,7 +255,8 @@ func spectrumPlots(b analysis.SideBySide) []comparisonPlot {
 				i := slices.Index(b.Names[:], s.Variant)
 				at := slices.IndexFunc(s.Median, func(q lab.Quantile) bool { return q.Share == share })
 				if s.Quantity == quantity && i >= 0 && at >= 0 {
-					row.Each[i], isMeasured = figure.Amount(s.Median[at].Value, "s"), true
+					row.Each[i] = figure.Amount(s.Median[at].Value, "s")
+					isMeasured = true
 				}
 			}
 			p.Rows = append(p.Rows, row)

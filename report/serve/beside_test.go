@@ -177,7 +177,9 @@ func TestTrialsOfTwoRuns(t *testing.T) {
 func hostileTrials(t *testing.T) string {
 	root := loadedFolder(t, func(a *lab.Analysis, trials []lab.Trial) {
 		for i := range trials {
-			trials[i].Variant, trials[i].Point.Name, trials[i].Reason = venom, venom, venom
+			trials[i].Variant = venom
+			trials[i].Point.Name = venom
+			trials[i].Reason = venom
 			trials[i].Remarks = []string{venom}
 		}
 		for i := range a.Metrics {

@@ -152,7 +152,8 @@ func changedRun(t *testing.T, text []byte, age int) []byte {
 	t.Helper()
 	var a lab.Analysis
 	testset.Must(t, json.Unmarshal(text, &a))
-	factor, kernel := 1+0.02*math.Sin(float64(7*age)), "6.1"
+	factor := 1 + 0.02*math.Sin(float64(7*age))
+	kernel := "6.1"
 	if age < 15 {
 		factor, kernel = 1.3*factor, "6.2"
 	}

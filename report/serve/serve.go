@@ -299,7 +299,8 @@ func (s *Server) compare(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes.Before.Folder, changes.After.Folder = listed[0].Name, listed[1].Name
+	changes.Before.Folder = listed[0].Name
+	changes.After.Folder = listed[1].Name
 	var page bytes.Buffer
 	err = report.AgainstHTML(&page, changes)
 	return page.Bytes(), err

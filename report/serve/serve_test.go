@@ -253,13 +253,16 @@ func TestPoliciesOfPages(t *testing.T) {
 // hostileRuns makes a folder whose runs an attacker wrote.
 func hostileRuns(t *testing.T) string {
 	return folderOfRuns(t, 2, func(p *lab.Plan, a *lab.Analysis) {
-		p.Study.Title, p.Study.Question = venom, venom
+		p.Study.Title = venom
+		p.Study.Question = venom
 		p.Study.Variants = []lab.Variant{{Name: venom}}
-		a.Answer.Sentence, a.Title = venom, venom
+		a.Answer.Sentence = venom
+		a.Title = venom
 		a.Answer.Headline = &lab.Headline{Title: venom, Bars: []lab.Bar{{Label: venom, Metric: venom}}}
 		a.Environment["cpu_model"] = lab.Fact{Value: venom}
 		for i := range a.Results {
-			a.Results[i].Variant, a.Results[i].Point.Name = venom, venom
+			a.Results[i].Variant = venom
+			a.Results[i].Point.Name = venom
 		}
 	})
 }

@@ -220,7 +220,8 @@ func TestTrialsAreShown(t *testing.T) {
 	for variant, p99 := range map[string]float64{"a": 0.2, "b": 0.3} {
 		for range 2 {
 			trial := lab.Trial{Valid: true, Measures: map[string]float64{"p99": p99}}
-			trial.Variant, trial.Point = variant, lab.Point{Name: "p"}
+			trial.Variant = variant
+			trial.Point = lab.Point{Name: "p"}
 			trial.Metered = lab.Metered{WindowSeconds: 10, Units: []lab.UnitUsage{
 				{Unit: lab.Unit{Name: "orders", Role: "service"}, Usage: lab.Usage{CPUSeconds: 5, PeakMemoryBytes: 9}},
 				{Unit: lab.Unit{Name: "cache", Role: "cache"}, Usage: lab.Usage{PeakMemoryBytes: 7,

@@ -78,7 +78,9 @@ func (s scene) play(r *rand.Rand) stats.Table {
 	}
 	spread[baseline] *= max(1, s.noisy)
 	const trials = mostBlocks * columns
-	host, jump, trial := 0.0, r.IntN(trials), 0
+	host := 0.0
+	jump := r.IntN(trials)
+	trial := 0
 	logs := make(stats.Table, mostBlocks)
 	for b := range logs {
 		logs[b] = make([]float64, columns)

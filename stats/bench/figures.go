@@ -37,9 +37,11 @@ func mistakesGoal() figures.Goal { return figures.Goal{Must: 0.06, Stretch: 0.05
 // noise.
 func completeDesigns(s scene, tables []stats.Table) ([]figures.Figure, error) {
 	var l list
-	mistakes, finds := mistakesGoal(), figures.Goal{Must: 0.95, Stretch: 0.99}
+	mistakes := mistakesGoal()
+	finds := figures.Goal{Must: 0.95, Stretch: 0.99}
 	if s == noisyBaseline() {
-		mistakes, finds = figures.Goal{}, figures.Goal{}
+		mistakes = figures.Goal{}
+		finds = figures.Goal{}
 	}
 	for _, blocks := range []int{3, 4, 8} {
 		all, err := judgeAll(tables, fixed, blocks)

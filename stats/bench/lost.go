@@ -52,9 +52,12 @@ func incompleteDesigns(s scene, tables []stats.Table) ([]figures.Figure, error) 
 	}
 	for _, d := range incompletes() {
 		misses := make([]float64, len(tables))
-		widths, dropped := make([]float64, len(tables)), make([]float64, len(tables))
+		widths := make([]float64, len(tables))
+		dropped := make([]float64, len(tables))
 		err := each(len(tables), func(i int) error {
-			gaps, up, down := d.apply(tables[i]), slices.Index(d.columns, same), slices.Index(d.columns, baseline)
+			gaps := d.apply(tables[i])
+			up := slices.Index(d.columns, same)
+			down := slices.Index(d.columns, baseline)
 			ratio, err := gaps.Ratio(up, down, 1-alpha)
 			if err != nil {
 				return err

@@ -130,7 +130,8 @@ func (l load) play(r *rand.Rand, s server) lab.Cohorts {
 		for bucket, n := range counts[i] {
 			if n > 0 {
 				c := &out.All[i]
-				c.Buckets, c.Counts = append(c.Buckets, bucket), append(c.Counts, n)
+				c.Buckets = append(c.Buckets, bucket)
+				c.Counts = append(c.Counts, n)
 			}
 		}
 	}
@@ -190,7 +191,9 @@ func loads(rates, durations []float64, queue bool) []load {
 					if queue && (!one.poisson || base > 0.005) {
 						continue
 					}
-					one.rate, one.seconds, one.base = rate, lasts, base
+					one.rate = rate
+					one.seconds = lasts
+					one.base = base
 					all = append(all, one)
 				}
 			}

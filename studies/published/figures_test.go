@@ -67,7 +67,9 @@ func TestEveryFigureIsListed(t *testing.T) {
 // TestTheRatioOfCapacitiesFollowsFromThem recomputes the only derived figure.
 func TestTheRatioOfCapacitiesFollowsFromThem(t *testing.T) {
 	s := loadStudy(t, "costa2022")
-	monolith, sync, ratio := s.figure(t, "s1-001"), s.figure(t, "s1-002"), s.figure(t, "s1-003")
+	monolith := s.figure(t, "s1-001")
+	sync := s.figure(t, "s1-002")
+	ratio := s.figure(t, "s1-003")
 	if got := sync.Value / monolith.Value; math.Abs(got-*ratio.Recomputed) > 0.00005 {
 		t.Errorf("%g, the file says %g", got, *ratio.Recomputed)
 	}
@@ -135,7 +137,8 @@ func TestLossesOfTheFourthStudyAreRatios(t *testing.T) {
 
 // TestGroupingsOfTheSixthStudy recomputes the ratios from the averages.
 func TestGroupingsOfTheSixthStudy(t *testing.T) {
-	averages, ratios := map[string]float64{}, 0
+	averages := map[string]float64{}
+	ratios := 0
 	for _, f := range loadStudy(t, "mendonca2024").Figures {
 		switch {
 		case f.Ours.Quantity == Mean && f.Status == "raw":
@@ -157,7 +160,8 @@ func TestGroupingsOfTheSixthStudy(t *testing.T) {
 // study also has the figures of a second paper (ECSA 2025): its printed losses are stored as ratios, with
 // their mean.
 func TestEnergyOfTheSeventhStudyIsUnmeasured(t *testing.T) {
-	s, energy := loadStudy(t, "zhao2025"), 0
+	s := loadStudy(t, "zhao2025")
+	energy := 0
 	for _, f := range s.Figures {
 		if f.Metric == "energy" {
 			energy++

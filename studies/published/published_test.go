@@ -59,7 +59,8 @@ func (r recomputation) line(t *testing.T, m Mapping) stats.Line {
 		if !ok {
 			t.Fatalf("point %s does not set %s", name, m.Factor)
 		}
-		x, y = append(x, level), append(y, r.mean(m.Variant, name))
+		x = append(x, level)
+		y = append(y, r.mean(m.Variant, name))
 	}
 	line, err := stats.FitLine(x, y)
 	if err != nil {
@@ -79,7 +80,8 @@ func (r recomputation) value(t *testing.T, f Figure) float64 {
 	case RatioOfMeans:
 		return r.mean(m.Variant, m.Point) / r.mean(m.Against, m.Point)
 	case MeanOfRatios:
-		up, down := r.means(m.Variant, m.Points), r.means(m.Against, m.Points)
+		up := r.means(m.Variant, m.Points)
+		down := r.means(m.Against, m.Points)
 		averages, err := stats.AverageRatios(up, down)
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +134,8 @@ func (r recomputation) inputError(t *testing.T, f Figure) float64 {
 	case Mean:
 		return 0.0005
 	case RatioOfMeans: // computed from Table 2, which is rounded as well
-		up, down := r.mean(m.Variant, m.Point), r.mean(m.Against, m.Point)
+		up := r.mean(m.Variant, m.Point)
+		down := r.mean(m.Against, m.Point)
 		return up / down * (half(m.Variant)/up + half(m.Against)/down)
 	case Intercept:
 		// The intercept is a weighted sum of the five points. Their distances are equal, and the first is one
@@ -159,7 +162,8 @@ func TestEveryStatusIsRight(t *testing.T) {
 		if off := math.Abs(got - *f.Recomputed); off > 0.51*printedStep(t, *f.Recomputed) {
 			t.Errorf("figure %s: recomputed %.9g, the file says %.9g", f.ID, got, *f.Recomputed)
 		}
-		off, printed := math.Abs(got-f.Value), 0.5*printedStep(t, f.Value)*(1+1e-9)
+		off := math.Abs(got - f.Value)
+		printed := 0.5 * printedStep(t, f.Value) * (1 + 1e-9)
 		switch f.Status {
 		case "ok", "method-flaw":
 			if off > printed+r.inputError(t, f) {
@@ -215,7 +219,8 @@ func TestFindingsOnTheAverage(t *testing.T) {
 		pair := data[name].([]any)
 		return [2]float64{pair[0].(float64), pair[1].(float64)}
 	}
-	mean, prediction := interval("ci95"), interval("prediction_interval95")
+	mean := interval("ci95")
+	prediction := interval("prediction_interval95")
 	for _, c := range []struct {
 		what            string
 		got, want, step float64

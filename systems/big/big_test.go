@@ -145,7 +145,9 @@ func move(a Account, from, to int, pings uint32) {
 func evenOut(accounts []Account) {
 	for _, account := range accounts[1:] {
 		w := &account.Workers[0]
-		w.Sent, w.Received, w.Answered = 1000, 1000, 1000
+		w.Sent = 1000
+		w.Received = 1000
+		w.Answered = 1000
 		for i := range w.Targets {
 			w.Targets[i] = 111
 		}

@@ -21,7 +21,8 @@ func (f family) layout(unit UnitJob) lab.Layout {
 	}
 	unit.Role = RoleCore
 	core := unit.spec(RoleCore)
-	core.Listens, core.Volume = f.listens, f.volume()
+	core.Listens = f.listens
+	core.Volume = f.volume()
 	layout := lab.Layout{
 		Units: []lab.UnitSpec{core}, Lead: RoleCore, Operations: unit.RoundTrips(),
 		Descriptors: spareDescriptors + max(f.peerConnections*unit.Workers, unit.Total()),
@@ -54,7 +55,8 @@ func (f family) volume() string {
 
 // place completes the spec of a worker: its environment, volume, address, peers and core.
 func (f family) place(spec *lab.UnitSpec, unit UnitJob) {
-	spec.Env, spec.Volume = f.workerEnv, f.volume()
+	spec.Env = f.workerEnv
+	spec.Volume = f.volume()
 	if f.listens {
 		spec.Listens = true
 		spec.Peers = []string{RoleCore}

@@ -91,6 +91,7 @@ func lead(channel *unit.Channel, workers Workers) error {
 		return err
 	}
 	account := workers.Account()
-	account.Core.StartNs, account.Core.EndNs = startNs, endNs
+	account.Core.StartNs = startNs
+	account.Core.EndNs = endNs
 	return channel.ReportWithProfile(profile, account)
 }

@@ -164,14 +164,16 @@ const firstNode, secondNode = "node-1", "node-2"
 // Layout implements lab.System.
 func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 	over, front, nodes, reach := settings(v)
-	count, each := level(p, callers), level(p, calls)
+	count := level(p, callers)
+	each := level(p, calls)
 	job := Job{Calls: each, Callers: count, GRPC: v.Architecture == GRPC, To: RoleCallee}
 	if front != none {
 		job.To = RoleFront
 	}
 	volume, socketLength := "", 0
 	if over == unix {
-		job.Unix, volume = "callee.sock", "sockets"
+		job.Unix = "callee.sock"
+		volume = "sockets"
 		socketLength = len(volume + "/" + job.Unix)
 	}
 	var units []lab.UnitSpec
@@ -182,10 +184,13 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 		units = append(units, u)
 	}
 	caller, callee := &units[0], &units[1]
-	caller.Peers, caller.Uses = []string{job.To}, []lab.Use{{To: job.To, How: v.Architecture}}
-	callee.Listens, callee.Reached = true, reach
+	caller.Peers = []string{job.To}
+	caller.Uses = []lab.Use{{To: job.To, How: v.Architecture}}
+	callee.Listens = true
+	callee.Reached = reach
 	if nodes != either {
-		caller.Node, callee.Node = firstNode, map[string]string{one: firstNode, two: secondNode}[nodes]
+		caller.Node = firstNode
+		callee.Node = map[string]string{one: firstNode, two: secondNode}[nodes]
 	}
 	switch front {
 	case haproxy:
@@ -236,8 +241,10 @@ func (System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Au
 			continue
 		}
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == report.Unit })
-		all.Right, all.Wrong = all.Right+account.Right, all.Wrong+account.Wrong
-		all.Before, all.Served = all.Before+account.Before, all.Served+account.Served
+		all.Right = all.Right + account.Right
+		all.Wrong = all.Wrong + account.Wrong
+		all.Before = all.Before + account.Before
+		all.Served = all.Served + account.Served
 	}
 	audit := lab.Audit{Verdict: lab.AuditUnknown,
 		Counts: map[string]int64{"right": all.Right, "wrong": all.Wrong, "served": all.Served}}
@@ -253,7 +260,8 @@ func (System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Au
 		problems = append(problems, fmt.Sprintf("the callee has served %d calls, and %d were made", all.Served,
 			made))
 	}
-	audit.Verdict, audit.Problems = lab.AuditValid, problems
+	audit.Verdict = lab.AuditValid
+	audit.Problems = problems
 	if len(problems) > 0 {
 		audit.Verdict = lab.AuditInvalid
 	}

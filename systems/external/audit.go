@@ -84,7 +84,8 @@ func (d *Definition) AuditWith(command string) error {
 		return fmt.Errorf("--audit %q: expected a command and its arguments: %w", command, err)
 	}
 	own := *cmp.Or(d.Audit, &lab.SystemAudit{})
-	own.Command, d.Audit = argv, &own
+	own.Command = argv
+	d.Audit = &own
 	own.Dir, err = os.Getwd()
 	return err
 }
@@ -278,7 +279,8 @@ func (s System) auditCommand(
 		command.Env = append(command.Env, lab.PeerVariable(unit)+"="+left.Foreign[unit])
 	}
 	var out, problems lastLines
-	command.Stdout, command.Stderr = &out, &problems
+	command.Stdout = &out
+	command.Stderr = &problems
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = auditGrace

@@ -57,7 +57,8 @@ func (d *Definition) Change(name string, written []string) error {
 		return fmt.Errorf("system %s: only services of a compose file or of manifests can be changed: leave out %s",
 			d.Name, strings.Join(written, " "))
 	}
-	changes, full := map[string]*change{}, d.Name
+	changes := map[string]*change{}
+	full := d.Name
 	maps.Copy(changes, d.changes)
 	for _, word := range written {
 		if err := addChange(changes, word); err != nil {
@@ -69,7 +70,8 @@ func (d *Definition) Change(name string, written []string) error {
 		full = d.Name + "-changed"
 	}
 	d.Name = cmp.Or(name, full)
-	d.changes, d.project = changes, nil
+	d.changes = changes
+	d.project = nil
 	if err := d.resolve(); err != nil {
 		return fmt.Errorf("system %s: %w", d.Name, err)
 	}
@@ -104,7 +106,9 @@ func addChange(changes map[string]*change, word string) error {
 		changes[place] = nil
 		return nil
 	}
-	service, variable, key := found[1], found[2], found[3]
+	service := found[1]
+	variable := found[2]
+	key := found[3]
 	c := *cmp.Or(changes[service], &change{})
 	var err error
 	switch key {
@@ -123,7 +127,8 @@ func addChange(changes map[string]*change, word string) error {
 	default:
 		env := map[string]*string{}
 		maps.Copy(env, c.Env)
-		env[variable], c.Env = &value, env
+		env[variable] = &value
+		c.Env = env
 	}
 	changes[service] = &c
 	if err != nil {
@@ -164,7 +169,8 @@ func (p *project) changeService(s *lab.SystemService, c change) error {
 		if err := checkImage(*c.Image); err != nil {
 			return err
 		}
-		s.Image, s.Install = *c.Image, ""
+		s.Image = *c.Image
+		s.Install = ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if err := checkVariable(name); err != nil {

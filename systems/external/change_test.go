@@ -130,7 +130,9 @@ services:
 		err = d.Change("", []string{"web=null"})
 	}
 	testset.Must(t, err)
-	api, db, migrate := d.Services[0], d.Services[1], d.Services[2]
+	api := d.Services[0]
+	db := d.Services[1]
+	migrate := d.Services[2]
 	if !migrate.Finishes || !db.Healthy || !slices.Equal(api.After, []string{"migrate"}) {
 		t.Errorf("migrate finishes: %t, db is healthy: %t, api starts after %q", migrate.Finishes, db.Healthy,
 			api.After)

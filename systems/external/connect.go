@@ -40,9 +40,13 @@ func connect(d lab.AuditDatabase, address, password string) (connected, error) {
 		db.DB = stdlib.OpenDB(*config)
 	case driverMySQL:
 		config := mysql.NewConfig()
-		config.Net, config.Addr, config.DBName = "tcp", address, d.Name
-		config.User, config.Passwd = d.User, password
-		config.TLSConfig, config.Logger = "preferred", &mysql.NopLogger{} // errors are returned as well
+		config.Net = "tcp"
+		config.Addr = address
+		config.DBName = d.Name
+		config.User = d.User
+		config.Passwd = password
+		config.TLSConfig = "preferred"
+		config.Logger = &mysql.NopLogger{} // errors are returned as well
 		config.DialFunc = db.dial
 		connector, err := mysql.NewConnector(config)
 		if err != nil {
@@ -105,7 +109,9 @@ func postgresConfig(address, password string, d lab.AuditDatabase) (*pgx.ConnCon
 	if err != nil {
 		return nil, fmt.Errorf("its address is invalid: %w", err)
 	}
-	config.Database, config.User, config.Password = d.Name, d.User, password
+	config.Database = d.Name
+	config.User = d.User
+	config.Password = password
 	config.RuntimeParams = map[string]string{"application_name": "cleave"}
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec // the driver prepares no statements
 	return config, nil

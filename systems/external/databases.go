@@ -38,7 +38,8 @@ func (s System) auditDatabases(
 		judge(audit, lab.AuditUnknown, fmt.Sprintf(format, args...))
 		audit.Figures[FigureUndecided] = 1
 	}
-	attempts, err := map[string]outcomes{}, error(nil)
+	attempts := map[string]outcomes{}
+	var err error
 	if slices.ContainsFunc(x.Audit.Queries, func(q lab.AuditQuery) bool { return q.Counts != "" }) {
 		if attempts, err = countOutcomes(left.Dir); err != nil {
 			undecided("the audit cannot count operations: %v", err)
@@ -95,7 +96,8 @@ func (s System) open(x *lab.ExternalSystem, d lab.AuditDatabase, units map[strin
 // passwordOf returns the password of a database, or "" if it has none. The vault masks it from now on.
 func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, error) {
 	const variable = "PASSWORD"
-	text, values := d.Password, map[string]string(nil)
+	text := d.Password
+	var values map[string]string
 	var err error
 	switch {
 	case d.PasswordFile != "":
@@ -103,7 +105,8 @@ func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, 
 		if content, err = inputfile.Read(d.PasswordFile, maxPassword); err != nil {
 			return "", fmt.Errorf("password_file: %w", err)
 		}
-		text, values = "${"+variable+"}", map[string]string{variable: strings.TrimRight(string(content), "\r\n")}
+		text = "${" + variable + "}"
+		values = map[string]string{variable: strings.TrimRight(string(content), "\r\n")}
 	case d.PasswordOf != "":
 		host, _, _ := strings.Cut(d.At, ":")
 		if service := serviceIn(x.Services, host); service != nil {
@@ -112,7 +115,8 @@ func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, 
 				return "", fmt.Errorf("password_of: the service %s has no variable %s", host, d.PasswordOf)
 			}
 			value, err = s.Secrets.FillMasked(value)
-			text, values = "${"+variable+"}", map[string]string{variable: value}
+			text = "${" + variable + "}"
+			values = map[string]string{variable: value}
 			break
 		}
 		text = x.Env[d.PasswordOf]

@@ -43,11 +43,16 @@ func store(t *testing.T, driver database.Driver) stored {
 		s.Driver = driverMySQL
 		dsn, err := mysql.ParseDSN(config.DSN)
 		testset.Must(t, err)
-		s.At, s.Name, s.User, s.password = dsn.Addr, dsn.DBName, dsn.User, dsn.Passwd
+		s.At = dsn.Addr
+		s.Name = dsn.DBName
+		s.User = dsn.User
+		s.password = dsn.Passwd
 	} else {
 		dsn, err := url.Parse(config.DSN)
 		testset.Must(t, err)
-		s.At, s.Name, s.User = dsn.Host, strings.TrimPrefix(dsn.Path, "/"), dsn.User.Username()
+		s.At = dsn.Host
+		s.Name = strings.TrimPrefix(dsn.Path, "/")
+		s.User = dsn.User.Username()
 		s.password, _ = dsn.User.Password()
 	}
 	s.Password = "${SHOP_PASSWORD}"
@@ -97,7 +102,8 @@ func (s stored) ask(t *testing.T, system System, queries ...lab.AuditQuery) lab.
 // TestDatabasesAreAudited with queries. Long because it is a table.
 func TestDatabasesAreAudited(t *testing.T) {
 	is := func(value string) lab.AuditQuery { return lab.AuditQuery{Equals: &value} }
-	counts, none := lab.AuditQuery{Counts: "buy"}, lab.AuditQuery{NoRows: true}
+	counts := lab.AuditQuery{Counts: "buy"}
+	none := lab.AuditQuery{NoRows: true}
 	for _, driver := range []database.Driver{database.PostgreSQL, database.MariaDB} {
 		t.Run(string(driver), func(t *testing.T) {
 			s := store(t, driver)
@@ -136,7 +142,9 @@ func TestDatabasesAreAudited(t *testing.T) {
 				{"COPY (SELECT 1) TO PROGRAM 'true'", none, lab.AuditUnknown, "its sql must be a SELECT"},
 				{"SELECT 1 INTO OUTFILE '/tmp/cleave'", none, lab.AuditUnknown, "its sql must be a SELECT"},
 			} {
-				c.want.Rule, c.want.In, c.want.SQL = "shop is right", "shop", c.sql
+				c.want.Rule = "shop is right"
+				c.want.In = "shop"
+				c.want.SQL = c.sql
 				got := s.ask(t, systemWithPassword(s.password), c.want)
 				messages := strings.Join(append(got.Problems, got.Said...), "; ")
 				if got.Verdict != c.verdict || !strings.Contains(messages, c.message) {
@@ -169,7 +177,8 @@ func TestTheEnvironmentChoosesNoDatabase(t *testing.T) {
 			config.ConnectTimeout, config.ValidateConnect == nil, config.SSLNegotiation, config.SSLCertMode,
 			config.ChannelBinding, config.RequireAuth, config.MinProtocolVersion, config.MaxProtocolVersion)
 	}
-	named, unnamed := lab.AuditDatabase{Name: "shop", User: "me"}, lab.AuditDatabase{}
+	named := lab.AuditDatabase{Name: "shop", User: "me"}
+	unnamed := lab.AuditDatabase{}
 	before := map[lab.AuditDatabase]string{}
 	for _, d := range []lab.AuditDatabase{named, unnamed} {
 		config, err := postgresConfig("localhost:5432", "", d)
@@ -222,7 +231,8 @@ func (s stored) keepsItsPassword(t *testing.T) {
 		strings.Contains(problems, "not-the-password") {
 		t.Errorf("with a wrong password it is %s: %s", got.Verdict, problems)
 	}
-	system, hidden := systemWithPassword(s.password), "hidden-text"
+	system := systemWithPassword(s.password)
+	hidden := "hidden-text"
 	secretly := lab.AuditQuery{Rule: "there", In: "shop", Equals: &hidden,
 		SQL: "SELECT '" + secret.Reference(system.Secrets.Mask("sql", "TOKEN", hidden)) + "'"}
 	if got := s.ask(t, system, secretly); got.Verdict != lab.AuditValid {
@@ -230,14 +240,16 @@ func (s stored) keepsItsPassword(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "password")
 	testset.Must(t, os.WriteFile(file, []byte(s.password+"\n"), 0o600))
-	s.Password, s.PasswordFile = "", file
+	s.Password = ""
+	s.PasswordFile = file
 	if got := s.ask(t, wrong, query); got.Verdict != lab.AuditValid ||
 		wrong.Secrets.Conceal(s.password) != "***" {
 		t.Errorf("with a password in a file it is %s: %v", got.Verdict, got.Problems)
 	}
 	_, port, err := net.SplitHostPort(s.At)
 	testset.Must(t, err)
-	s.PasswordFile, s.PasswordOf = "", "DB_PASSWORD"
+	s.PasswordFile = ""
+	s.PasswordOf = "DB_PASSWORD"
 	masked := secret.NewVault(os.LookupEnv)
 	reference := secret.Reference(masked.Mask("system", "DB_PASSWORD", s.password))
 	x := &lab.ExternalSystem{Services: []lab.SystemService{{Name: "db", Container: lab.ContainerSpec{

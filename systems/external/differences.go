@@ -19,10 +19,13 @@ type difference struct {
 
 // changeable returns a copy of the definition to which differences can be applied.
 func (d Definition) changeable() Definition {
-	replicas, limits := map[string]int{}, map[string]lab.Limits{}
+	replicas := map[string]int{}
+	limits := map[string]lab.Limits{}
 	maps.Copy(replicas, d.Replicas)
 	maps.Copy(limits, d.Limits)
-	d.Services, d.Replicas, d.Limits = slices.Clone(d.Services), replicas, limits
+	d.Services = slices.Clone(d.Services)
+	d.Replicas = replicas
+	d.Limits = limits
 	return d
 }
 
@@ -71,12 +74,14 @@ func differencesOf(a, b Definition) (all []difference) {
 // point: the former one and the new one get the ports that they have in the other system.
 func (d *Definition) enterAt(other Definition) {
 	for _, name := range []string{d.Entry, other.Entry} {
-		own, service := d.service(name), other.service(name)
+		own := d.service(name)
+		service := other.service(name)
 		if own != nil && service != nil {
 			own.Port = service.Port
 		}
 	}
-	d.Entry, d.URL = other.Entry, other.URL
+	d.Entry = other.Entry
+	d.URL = other.URL
 }
 
 // differencesOfService returns the differences of a service that both systems have.
@@ -101,7 +106,8 @@ func differencesOfService(from, to lab.SystemService, a, b Definition) (all []di
 	if !slices.Equal(from.Container.Command, to.Container.Command) ||
 		!slices.Equal(from.Container.Entrypoint, to.Container.Entrypoint) {
 		add("command", commandOf(from), commandOf(to), func(at, to *lab.SystemService) {
-			at.Container.Command, at.Container.Entrypoint = to.Container.Command, to.Container.Entrypoint
+			at.Container.Command = to.Container.Command
+			at.Container.Entrypoint = to.Container.Entrypoint
 		})
 	}
 	if was, is := max(1, a.Replicas[name]), max(1, b.Replicas[name]); was != is {
@@ -127,9 +133,12 @@ func differencesOfService(from, to lab.SystemService, a, b Definition) (all []di
 func (d *Definition) applyOthers(service lab.SystemService, from Definition) {
 	own := d.service(service.Name)
 	container := service.Container
-	container.Env, container.Command, container.Entrypoint = own.Container.Env, own.Container.Command,
-		own.Container.Entrypoint
-	own.Container, own.Healthy, own.Finishes = container, service.Healthy, service.Finishes
+	container.Env = own.Container.Env
+	container.Command = own.Container.Command
+	container.Entrypoint = own.Container.Entrypoint
+	own.Container = container
+	own.Healthy = service.Healthy
+	own.Finishes = service.Finishes
 	own.Restarts = service.Restarts
 	if service.Port != 0 || own.Name != d.Entry { // without any port, it could not stay the entry point
 		own.Port = service.Port
@@ -142,13 +151,17 @@ func (d *Definition) applyOthers(service lab.SystemService, from Definition) {
 // otherDifferences returns the keys of a service that differ and have no difference of their own.
 func otherDifferences(from, to lab.SystemService, a, b Definition) []string {
 	members := func(s lab.SystemService) map[string]any {
-		s.Container.Env, s.Container.Command, s.Container.Entrypoint = nil, nil, nil
+		s.Container.Env = nil
+		s.Container.Command = nil
+		s.Container.Entrypoint = nil
 		text, err := json.Marshal(s.Container)
 		var all map[string]any
 		if err != nil || json.Unmarshal(text, &all) != nil {
 			return nil // impossible: it is plain data
 		}
-		all["healthy"], all["finishes"], all["restarts"] = s.Healthy, s.Finishes, s.Restarts
+		all["healthy"] = s.Healthy
+		all["finishes"] = s.Finishes
+		all["restarts"] = s.Restarts
 		if s.Name == a.Entry && s.Name == b.Entry {
 			all["ports"] = append(slices.Clone(s.Container.Ports), lab.ContainerPort{Port: s.Port})
 		}
@@ -157,7 +170,8 @@ func otherDifferences(from, to lab.SystemService, a, b Definition) []string {
 		}), " ")
 		return all
 	}
-	was, is := members(from), members(to)
+	was := members(from)
+	is := members(to)
 	either := maps.Clone(was)
 	maps.Copy(either, is)
 	var keys []string

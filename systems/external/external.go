@@ -138,7 +138,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if err != nil {
 		return lab.Layout{}, err
 	}
-	generator.Name, generator.Role, generator.Cores = lab.RoleGenerator, lab.RoleGenerator, s.Load.Cores
+	generator.Name = lab.RoleGenerator
+	generator.Role = lab.RoleGenerator
+	generator.Cores = s.Load.Cores
 	generator.Uses = []lab.Use{}
 	for _, unit := range layout.Units { // without an Entry, any service may answer at the URL
 		if x.Entry == "" || unit.Name == x.Entry {
@@ -275,20 +277,23 @@ func (s System) filled(c lab.ContainerSpec) (*lab.ContainerSpec, error) {
 	c.Mounts = slices.Clone(c.Mounts)
 	if c.Health != nil {
 		check := *c.Health
-		c.Health, lists = &check, append(lists, &check.Test)
+		c.Health = &check
+		lists = append(lists, &check.Test)
 	}
 	var missing []error
 	for i := range c.Mounts {
 		files := maps.Clone(c.Mounts[i].Files)
 		for name, text := range files {
 			filled, err := s.Secrets.FillMasked(text)
-			files[name], missing = filled, append(missing, err)
+			files[name] = filled
+			missing = append(missing, err)
 		}
 		c.Mounts[i].Files = files
 	}
 	for _, list := range lists {
 		filled, err := s.arguments(*list)
-		*list, missing = filled, append(missing, err)
+		*list = filled
+		missing = append(missing, err)
 	}
 	return &c, errors.Join(missing...)
 }
@@ -317,7 +322,8 @@ func (s System) foreign(
 
 // loopback returns the host:port of a URL, and whether it is a loopback address.
 func loopback(u *url.URL) (string, bool) {
-	host, port := u.Hostname(), u.Port()
+	host := u.Hostname()
+	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}

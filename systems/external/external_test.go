@@ -163,19 +163,27 @@ func TestAudits(t *testing.T) {
 	}{
 		"good":        {good, lab.AuditValid, ""},
 		"closed loop": {with(func(r *lab.LoadReport) { r.Offered = 0 }), lab.AuditValid, ""},
-		"some errors": {with(func(r *lab.LoadReport) { r.OK, r.Errors = 60, map[string]int64{"timeout": 40} }),
+		"some errors": {with(func(r *lab.LoadReport) {
+			r.OK = 60
+			r.Errors = map[string]int64{"timeout": 40}
+		}),
 			lab.AuditValid, ""},
 		"rate missed": {with(func(r *lab.LoadReport) { r.Achieved, r.Unsent = 98, 2 }), lab.AuditValid, ""},
-		"client limited": {with(func(r *lab.LoadReport) { r.Achieved, r.Limited = 50, []string{"own CPU 99 %"} }),
+		"client limited": {with(func(r *lab.LoadReport) {
+			r.Achieved = 50
+			r.Limited = []string{"own CPU 99 %"}
+		}),
 			lab.AuditUnknown,
 			"the generator, not the system, was the limit: own CPU 99 %"},
 		"nothing sent": {with(func(r *lab.LoadReport) { r.Sent, r.OK = 0, 0 }), lab.AuditUnknown,
 			"no operation was sent"},
 		"nothing right": {with(func(r *lab.LoadReport) {
-			r.OK, r.Errors = 0, map[string]int64{"reset": 10, "wrong": 90}
+			r.OK = 0
+			r.Errors = map[string]int64{"reset": 10, "wrong": 90}
 		}), lab.AuditInvalid, "none of 100 operations succeeded: 10 reset, 90 wrong"},
 		"nothing right, and why": {with(func(r *lab.LoadReport) {
-			r.OK, r.Remarks = 0, []string{"status 503 came with: full"}
+			r.OK = 0
+			r.Remarks = []string{"status 503 came with: full"}
 		}), lab.AuditInvalid, "status 503 came with: full"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,13 +73,16 @@ func Metrics(points []lab.Point) []lab.Metric {
 func metrics(open, closed, search bool) []lab.Metric {
 	words := loaded.Words{Operations: "operations", Flows: "flows", Cost: "the system", Per: "operation",
 		Response: "response time"}
-	p99, goodput := words.ResponseTimes(0.99)[0], words.Goodput()
+	p99 := words.ResponseTimes(0.99)[0]
+	goodput := words.Goodput()
 	var all, last []lab.Metric
 	switch {
 	case open:
-		all, last = append(all, p99), append(last, goodput)
+		all = append(all, p99)
+		last = append(last, goodput)
 	case closed:
-		all, last = append(all, goodput), append(last, p99)
+		all = append(all, goodput)
+		last = append(last, p99)
 	}
 	if search {
 		all = append(all, words.Capacity())
@@ -88,7 +91,8 @@ func metrics(open, closed, search bool) []lab.Metric {
 		return all
 	}
 	memory := words.PeakMemory()
-	memory.Name, memory.Title = peakMemory, "peak memory of the system"
+	memory.Name = peakMemory
+	memory.Title = "peak memory of the system"
 	all = append(append(append(all, words.CPU()), words.ResponseTimes(0.5, 0)...), last...)
 	all = append(append(all, memory), words.ResponseTimes(0.9, 0.95, 0.999, 1)...)
 	return append(append(all, words.Errors()), loaded.ClientMetrics()...)

@@ -11,7 +11,8 @@ import (
 // another one is missing and have to be restarted. Of units that name each other, the first in the file
 // starts first.
 func (p *project) findOrder() {
-	after, hosts := map[string][]string{}, make([]*regexp.Regexp, len(p.services))
+	after := map[string][]string{}
+	hosts := make([]*regexp.Regexp, len(p.services))
 	for i, unit := range p.services {
 		after[unit.Name] = unit.After
 		names := unit.Container.Names
@@ -49,7 +50,8 @@ func waits(after map[string][]string, unit, other string) bool {
 			return true
 		}
 		if !seen[next] {
-			seen[next], queue = true, append(queue, after[next]...)
+			seen[next] = true
+			queue = append(queue, after[next]...)
 		}
 	}
 	return false

@@ -8,7 +8,8 @@ import (
 
 // TestAnOrderIsFoundAlongEachUnitOnce: many units that each depend on all units before them take little time.
 func TestAnOrderIsFoundAlongEachUnitOnce(t *testing.T) {
-	after, all := map[string][]string{}, []string(nil)
+	after := map[string][]string{}
+	var all []string
 	for i := range 60 {
 		name := fmt.Sprintf("unit-%d", i)
 		after[name] = slices.Clone(all)

@@ -54,7 +54,8 @@ func (t *translation) environment(c podContainer) map[string]string {
 		}
 	}
 	for _, v := range c.Env { // Kubernetes expands variables only in values that are written here
-		value, exists := expanded([]string{v.Value}, env)[0], true
+		value := expanded([]string{v.Value}, env)[0]
+		exists := true
 		if from := v.ValueFrom; from != nil {
 			switch {
 			case from.ConfigMapKeyRef != nil:
@@ -105,7 +106,8 @@ func expanded(texts []string, env map[string]string) (all []string) {
 
 // mount adds the volumes that a container mounts to its unit.
 func (t *translation) mount(unit *lab.SystemService, c podContainer) {
-	pod, templates := t.Spec.Template.Spec, map[string]bool{}
+	pod := t.Spec.Template.Spec
+	templates := map[string]bool{}
 	for _, template := range t.Spec.VolumeClaimTemplates {
 		templates[template.Metadata.Name] = true
 	}
@@ -140,7 +142,8 @@ func (t *translation) mount(unit *lab.SystemService, c podContainer) {
 				t.addObstacle("there is no PersistentVolumeClaim %s", mount.Source)
 			}
 		case v.HostPath != nil:
-			mount.Kind, mount.Source = lab.MountBind, v.HostPath.Path
+			mount.Kind = lab.MountBind
+			mount.Source = v.HostPath.Path
 			t.risks = append(t.risks, fmt.Sprintf("service %s: mounts %s of this host", unit.Name, v.HostPath.Path))
 		default:
 			t.addObstacle("the volume %s is of no kind that is read", v.Name)
@@ -161,7 +164,8 @@ func (t *translation) mount(unit *lab.SystemService, c podContainer) {
 // files sets the files of a mount to those of a ConfigMap or a Secret.
 func (t *translation) files(mount *lab.ContainerMount, kind, name string, v fileVolume) {
 	values := t.configValues(kind, keyRef{Name: name, Optional: v.Optional})
-	mount.Files, mount.Executable = values, v.DefaultMode&0o111 != 0
+	mount.Files = values
+	mount.Executable = v.DefaultMode&0o111 != 0
 	if len(v.Items) > 0 {
 		mount.Files = map[string]string{}
 	}

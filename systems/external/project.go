@@ -158,7 +158,8 @@ func (p *project) joinNetworks(file *types.Project) {
 			}
 			if at := s.Networks[network]; at != nil && at.Ipv4Address+at.Ipv6Address != "" {
 				fixed := strings.Fields(at.Ipv4Address + " " + at.Ipv6Address)
-				addresses, p.fixed[name] = append(addresses, fixed...), fixed[0]
+				addresses = append(addresses, fixed...)
+				p.fixed[name] = fixed[0]
 			}
 		}
 	}
@@ -308,10 +309,12 @@ func (d *Definition) urlAt(port string) string {
 
 // setEntry makes the definition a system of the project's services, which gets its load at an entry point.
 func (d *Definition) setEntry(entry entryPoint) {
-	d.Services, d.Entry = slices.Clone(d.project.services), entry.service
+	d.Services = slices.Clone(d.project.services)
+	d.Entry = entry.service
 	serviceIn(d.Services, entry.service).Port = entry.port
 	d.URL = d.urlAt(portMark)
-	d.Replicas, d.Limits = d.project.replicas, d.project.limits
+	d.Replicas = d.project.replicas
+	d.Limits = d.project.limits
 }
 
 // IsCompose reports whether the system is described by a compose file.
@@ -327,7 +330,9 @@ func (d *Definition) resolveManifests() (err error) {
 			return fmt.Errorf("manifests: %w", err)
 		}
 	}
-	d.URL, d.Risks, d.Notes = d.writtenURL, d.project.risks, d.project.notes
+	d.URL = d.writtenURL
+	d.Risks = d.project.risks
+	d.Notes = d.project.notes
 	if len(d.project.obstacles) > 0 {
 		return fmt.Errorf("manifests: not all can be units: %s", strings.Join(d.project.obstacles, "; "))
 	}
@@ -356,8 +361,15 @@ func (d *Definition) resolve() (err error) {
 // resolveCompose reads the compose file of the system. Its services become units, unless the deployment is
 // the compose command or some service cannot be a unit: then the compose command starts them.
 func (d *Definition) resolveCompose() error {
-	d.URL, d.Services, d.Entry, d.Compose = d.writtenURL, nil, "", nil
-	d.Replicas, d.Limits, d.Notes, d.Risks, d.Builds = nil, nil, nil, nil, nil
+	d.URL = d.writtenURL
+	d.Services = nil
+	d.Entry = ""
+	d.Compose = nil
+	d.Replicas = nil
+	d.Limits = nil
+	d.Notes = nil
+	d.Risks = nil
+	d.Builds = nil
 	if d.project == nil {
 		var err error
 		d.project, err = readProject(d.composeFile, d.Env, d.EnvFile, d.changes)
@@ -378,7 +390,8 @@ func (d *Definition) resolveCompose() error {
 		if err != nil {
 			return fmt.Errorf("compose: %w", err)
 		}
-		d.Notes, d.Builds = p.notes, p.buildsOfServices()
+		d.Notes = p.notes
+		d.Builds = p.buildsOfServices()
 		d.setEntry(entry)
 		return nil
 	case d.Deployment != "":
@@ -401,7 +414,8 @@ func (p *project) buildsOfServices() (all []Build) {
 	built := map[string]bool{}
 	for _, s := range p.services {
 		if b, builds := p.builds[s.Image]; builds && !built[s.Image] {
-			all, built[s.Image] = append(all, b), true
+			all = append(all, b)
+			built[s.Image] = true
 		}
 	}
 	return all

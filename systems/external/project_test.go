@@ -95,7 +95,8 @@ func layoutOf(t *testing.T, d Definition) (units map[string]lab.UnitSpec, names 
 	testset.Must(t, err)
 	units = map[string]lab.UnitSpec{}
 	for _, u := range l.Units {
-		units[u.Name], names = u, append(names, u.Name)
+		units[u.Name] = u
+		names = append(names, u.Name)
 	}
 	return units, names
 }

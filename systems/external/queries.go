@@ -177,7 +177,8 @@ func (d *Definition) locateDatabases() (err error) {
 		return nil
 	}
 	own := *d.Audit // copies of the definition share the audit
-	own.Databases, d.Audit = maps.Clone(own.Databases), &own
+	own.Databases = maps.Clone(own.Databases)
+	d.Audit = &own
 	for _, name := range slices.Sorted(maps.Keys(own.Databases)) {
 		db := own.Databases[name]
 		mistake := d.locate(&db)

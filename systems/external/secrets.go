@@ -30,11 +30,15 @@ func (d *Definition) Mask(v *secret.Vault) error {
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
 		d.Env[name] = ofEnv.value(name, d.Env[name])
 	}
-	d.Command, d.Reset, d.Ready.Command = m.words(d.Command), m.words(d.Reset), m.words(d.Ready.Command)
+	d.Command = m.words(d.Command)
+	d.Reset = m.words(d.Reset)
+	d.Ready.Command = m.words(d.Ready.Command)
 	if d.Audit != nil {
 		audit := *d.Audit
-		audit.Command, d.Audit = m.words(audit.Command), &audit
-		audit.Requests, audit.Queries = slices.Clone(audit.Requests), slices.Clone(audit.Queries)
+		audit.Command = m.words(audit.Command)
+		d.Audit = &audit
+		audit.Requests = slices.Clone(audit.Requests)
+		audit.Queries = slices.Clone(audit.Queries)
 		for i := range audit.Requests {
 			audit.Requests[i].Get = m.text("get", audit.Requests[i].Get)
 		}
@@ -76,7 +80,8 @@ func (m masker) container(c *lab.ContainerSpec) {
 			c.Env[i] = name + "=" + m.text(name, value)
 		}
 	}
-	c.Command, c.Entrypoint = m.words(c.Command), m.words(c.Entrypoint)
+	c.Command = m.words(c.Command)
+	c.Entrypoint = m.words(c.Entrypoint)
 	c.Mounts = slices.Clone(c.Mounts)
 	for i := range c.Mounts {
 		files := maps.Clone(c.Mounts[i].Files)
@@ -192,7 +197,8 @@ func (m masker) commandLine(text string) string {
 // does not change at all.
 func (m masker) compose(text string) (string, error) {
 	var written strings.Builder
-	encoder, masked := yaml.NewEncoder(&written), false
+	encoder := yaml.NewEncoder(&written)
+	masked := false
 	for decoder := yaml.NewDecoder(strings.NewReader(text)); ; {
 		var document yaml.Node
 		err := decoder.Decode(&document)
@@ -248,7 +254,8 @@ func (m masker) node(name string, n *yaml.Node) (masked bool) {
 		if masked = text != plain; masked {
 			escaped := strings.ReplaceAll(text, "$", "$$")
 			n.Value = strings.ReplaceAll(escaped, "$${"+secret.Prefix, "${"+secret.Prefix)
-			n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
+			n.Tag = "!!str"
+			n.Style = yaml.DoubleQuotedStyle
 		}
 	}
 	return masked
@@ -327,7 +334,8 @@ func (s System) arguments(argv []string) ([]string, error) {
 	var missing []error
 	for _, word := range argv {
 		text, err := s.Secrets.FillMasked(word)
-		filled, missing = append(filled, text), append(missing, err)
+		filled = append(filled, text)
+		missing = append(missing, err)
 	}
 	return filled, errors.Join(missing...)
 }

@@ -176,7 +176,8 @@ func TestEnvironmentFiles(t *testing.T) {
 		!strings.Contains(err.Error(), "env B: the environment variable B is not set") {
 		t.Errorf("without the file: %v", err)
 	}
-	environment["A"], environment["B"] = "1", "2"
+	environment["A"] = "1"
+	environment["B"] = "2"
 	if got, err := system.environment(&d.ExternalSystem); err != nil || got[0] != "A=1" {
 		t.Errorf("with the environment instead of the file: %q, %v", got, err)
 	}

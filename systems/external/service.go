@@ -61,7 +61,8 @@ func (s *serviceReader) read() {
 		s.readBuild()
 	}
 	c := &s.unit.Container
-	c.Entrypoint, c.Command = s.Entrypoint, s.Command
+	c.Entrypoint = s.Entrypoint
+	c.Command = s.Command
 	if s.Entrypoint != nil && len(s.Entrypoint) == 0 {
 		c.Entrypoint = []string{""} // no entrypoint; an empty list would leave that of the image
 	}
@@ -70,11 +71,21 @@ func (s *serviceReader) read() {
 			c.Env = append(c.Env, name+"="+*value)
 		}
 	}
-	c.User, c.Dir, c.Hostname, c.StopSignal = s.User, s.WorkingDir, s.Hostname, s.StopSignal
+	c.User = s.User
+	c.Dir = s.WorkingDir
+	c.Hostname = s.Hostname
+	c.StopSignal = s.StopSignal
 	c.Hosts = s.ExtraHosts.AsList(":")
-	c.CapAdd, c.CapDrop, c.SecurityOpt, c.Sysctls = s.CapAdd, s.CapDrop, s.SecurityOpt, s.Sysctls
-	c.ShmSize, c.Privileged, c.ReadOnly, c.Terminal = int64(s.ShmSize), s.Privileged, s.ReadOnly, s.Tty
-	c.Init, c.HostPID = s.Init != nil && *s.Init, s.Pid == "host"
+	c.CapAdd = s.CapAdd
+	c.CapDrop = s.CapDrop
+	c.SecurityOpt = s.SecurityOpt
+	c.Sysctls = s.Sysctls
+	c.ShmSize = int64(s.ShmSize)
+	c.Privileged = s.Privileged
+	c.ReadOnly = s.ReadOnly
+	c.Terminal = s.Tty
+	c.Init = s.Init != nil && *s.Init
+	c.HostPID = s.Pid == "host"
 	for _, name := range slices.Sorted(maps.Keys(s.Ulimits)) {
 		limit := s.Ulimits[name]
 		c.Ulimits = append(c.Ulimits, lab.Ulimit{Name: name, Soft: int64(cmp.Or(limit.Soft, limit.Single)),
@@ -108,7 +119,8 @@ func (s *serviceReader) readBuild() {
 
 // buildCommand returns the command that builds the image of the unit.
 func (s *serviceReader) buildCommand() []string {
-	b, command := s.Build, []string{"docker", "build", "--tag", s.unit.Image}
+	b := s.Build
+	command := []string{"docker", "build", "--tag", s.unit.Image}
 	hidden := slices.ContainsFunc(slices.Collect(maps.Keys(b.Args)), secret.Named) // the plan shows the command
 	simple := types.BuildConfig{Context: b.Context, Dockerfile: b.Dockerfile, Target: b.Target, Args: b.Args}
 	if hidden || !reflect.DeepEqual(*b, simple) { // docker compose knows all other keys
@@ -172,7 +184,8 @@ func (s *serviceReader) readPorts() {
 		}
 		entry := entryPoint{service: s.Name, port: int(port.Target), published: port.Published}
 		if strings.Contains(entry.published, "-") { // Docker chooses one of a range
-			entry.published, s.anyPort = "", true
+			entry.published = ""
+			s.anyPort = true
 		}
 		if !slices.Contains(s.entryPoints, entry) {
 			s.entryPoints = append(s.entryPoints, entry)
@@ -258,7 +271,8 @@ func (s *serviceReader) readHealth() {
 	if h.Retries != nil {
 		check.Retries = int(*h.Retries)
 	}
-	s.unit.Container.Health, s.unit.Healthy = &check, true
+	s.unit.Container.Health = &check
+	s.unit.Healthy = true
 }
 
 // readMounts reads volumes, secrets and configs.
@@ -314,7 +328,8 @@ func (s *serviceReader) fileMount(key, name, path, target string) {
 
 // checkBind adds a risk if a mounted file or folder is Docker's socket or outside of the project's folder.
 func (s *serviceReader) checkBind(path string) {
-	folder, mounted := resolved(s.file.WorkingDir), resolved(path)
+	folder := resolved(s.file.WorkingDir)
+	mounted := resolved(path)
 	switch rel, err := filepath.Rel(folder, mounted); {
 	case strings.HasSuffix(mounted, "docker.sock"):
 		s.risk("mounts Docker's socket %s, which has the powers of root", path)

@@ -123,7 +123,8 @@ func (c changePath) after(applied []int) Definition {
 	if len(applied) == len(c.changes) {
 		return c.to[deployments]
 	}
-	system, to := c.from[deployments].changeable(), c.to[deployments]
+	system := c.from[deployments].changeable()
+	to := c.to[deployments]
 	system.startAfterAdded(to)
 	for i, d := range c.changes { // services are added before other changes refer to them
 		if d.apply != nil && slices.Contains(applied, i) {

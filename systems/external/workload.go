@@ -30,7 +30,8 @@ func readWorkloads(file string, changes map[string]*change) (*project, error) {
 			t.units()
 		}
 	}
-	services, units := map[string]bool{}, map[string]bool{}
+	services := map[string]bool{}
+	units := map[string]bool{}
 	for _, s := range m.services {
 		if !slices.ContainsFunc(m.workloads, func(w workload) bool { return selects(s, w) }) {
 			p.addObstacle("Service %s selects no workload", s.Metadata.Name)
@@ -137,7 +138,9 @@ func (t *translation) addObstacle(format string, args ...any) {
 
 // units adds the units of the workload to the project.
 func (t *translation) units() {
-	pod, name, replicas := t.Spec.Template.Spec, t.Metadata.Name, 1
+	pod := t.Spec.Template.Spec
+	name := t.Metadata.Name
+	replicas := 1
 	if t.Spec.Replicas != nil {
 		replicas = *t.Spec.Replicas
 	}
@@ -153,16 +156,7 @@ func (t *translation) units() {
 		t.addObstacle("its %d pods have initContainers, which only a single pod has here: set replicas to 1",
 			replicas)
 	}
-	var after []string
-	for _, c := range pod.InitContainers {
-		if t.removes(name + "-" + c.Name) {
-			continue
-		}
-		first := t.unit(name+"-"+c.Name, c)
-		first.After, first.Finishes, first.Restarts = after, true, pod.RestartPolicy != "Never"
-		after = []string{first.Name}
-		t.project.services = append(t.project.services, first)
-	}
+	after := t.initUnits()
 	pods := 1 // as units
 	if t.Kind == "StatefulSet" {
 		pods = replicas
@@ -176,7 +170,9 @@ func (t *translation) units() {
 			continue
 		}
 		unit := t.unit(unitName, pod.Containers[0])
-		unit.After, unit.Finishes, unit.Restarts = after, t.Kind == "Job", pod.RestartPolicy != "Never"
+		unit.After = after
+		unit.Finishes = t.Kind == "Job"
+		unit.Restarts = pod.RestartPolicy != "Never"
 		t.serve(&unit, pod.Containers[0])
 		if t.Kind == "StatefulSet" {
 			unit.Container.Hostname = cmp.Or(pod.Hostname, name+"-"+strconv.Itoa(i))
@@ -195,6 +191,25 @@ func (t *translation) units() {
 	}
 }
 
+// initUnits adds the units of the init containers, which run one after another, to the project. It returns
+// the last one, for which the units of the pods wait; none: nil.
+func (t *translation) initUnits() (after []string) {
+	pod := t.Spec.Template.Spec
+	for _, c := range pod.InitContainers {
+		name := t.Metadata.Name + "-" + c.Name
+		if t.removes(name) {
+			continue
+		}
+		first := t.unit(name, c)
+		first.After = after
+		first.Finishes = true
+		first.Restarts = pod.RestartPolicy != "Never"
+		after = []string{first.Name}
+		t.project.services = append(t.project.services, first)
+	}
+	return after
+}
+
 // unit returns the unit of a container.
 func (t *translation) unit(name string, c podContainer) lab.SystemService {
 	unit := lab.SystemService{Name: name, Image: c.Image}
@@ -206,11 +221,14 @@ func (t *translation) unit(name string, c podContainer) lab.SystemService {
 	}
 	pod, container := t.Spec.Template.Spec, &unit.Container
 	env := t.environment(c)
-	container.Entrypoint, container.Command = expanded(c.Command, env), expanded(c.Args, env)
+	container.Entrypoint = expanded(c.Command, env)
+	container.Command = expanded(c.Args, env)
 	for _, variable := range slices.Sorted(maps.Keys(env)) {
 		container.Env = append(container.Env, variable+"="+env[variable])
 	}
-	container.Dir, container.Hostname, container.Terminal = c.WorkingDir, pod.Hostname, c.TTY
+	container.Dir = c.WorkingDir
+	container.Hostname = pod.Hostname
+	container.Terminal = c.TTY
 	for _, alias := range pod.HostAliases {
 		for _, host := range alias.Hostnames {
 			container.Hosts = append(container.Hosts, host+":"+alias.IP)
@@ -223,8 +241,10 @@ func (t *translation) unit(name string, c podContainer) lab.SystemService {
 			container.User += ":" + strconv.Itoa(*group)
 		}
 	}
-	container.ReadOnly, container.Privileged = security.ReadOnlyRootFilesystem, security.Privileged
-	container.CapAdd, container.CapDrop = security.Capabilities.Add, security.Capabilities.Drop
+	container.ReadOnly = security.ReadOnlyRootFilesystem
+	container.Privileged = security.Privileged
+	container.CapAdd = security.Capabilities.Add
+	container.CapDrop = security.Capabilities.Drop
 	if security.AllowPrivilegeEscalation != nil && !*security.AllowPrivilegeEscalation {
 		container.SecurityOpt = []string{"no-new-privileges"}
 	}
@@ -349,7 +369,8 @@ func (t *translation) health(p probe) *lab.HealthCheck {
 	case p.TCPSocket != nil:
 		check.Port = t.port(p.TCPSocket.Port)
 	case p.HTTPGet != nil:
-		check.Port, check.Path = t.port(p.HTTPGet.Port), "/"+strings.TrimPrefix(p.HTTPGet.Path, "/")
+		check.Port = t.port(p.HTTPGet.Port)
+		check.Path = "/" + strings.TrimPrefix(p.HTTPGet.Path, "/")
 		if p.HTTPGet.Scheme == "HTTPS" {
 			t.addObstacle("its probe asks by HTTPS: use tcpSocket")
 		}

@@ -35,7 +35,8 @@ func CheckBalancing(balancing string, v lab.Variant, units []lab.UnitSpec) error
 	if balancing == RoundRobin {
 		return nil
 	}
-	roles, instances := map[string]string{}, map[string]int{}
+	roles := map[string]string{}
+	instances := map[string]int{}
 	for _, u := range units {
 		roles[u.Name] = u.Role
 		instances[u.Role]++

@@ -14,7 +14,8 @@ func TestBalancingNeedsReplicasThatAreCalled(t *testing.T) {
 	front.Uses = []lab.Use{{To: "oven-1"}, {To: "database"}}
 	oven := lab.UnitSpec{Name: "oven-1", Role: "oven"}
 	second := lab.UnitSpec{Name: "oven-2", Role: "oven"}
-	one, two := []lab.UnitSpec{front, oven}, []lab.UnitSpec{front, oven, second}
+	one := []lab.UnitSpec{front, oven}
+	two := []lab.UnitSpec{front, oven, second}
 	for name, c := range map[string]struct {
 		value   string
 		variant lab.Variant

@@ -168,7 +168,8 @@ func TestKnobsOfCallsNeedCalls(t *testing.T) {
 	for _, k := range CallKnobs() {
 		for i, value := range k.Values {
 			settings := map[string]string{k.Name: value}
-			alone, several := CheckCalls(settings, 1), CheckCalls(settings, 2)
+			alone := CheckCalls(settings, 1)
+			several := CheckCalls(settings, 2)
 			if (alone == nil) != (i == 0) || several != nil || AddsToCalls(k.Name, value) != (i > 0) {
 				t.Errorf("%s=%s: %v in one unit, %v in two", k.Name, value, alone, several)
 			}

@@ -47,7 +47,8 @@ func twoBehind(t *testing.T, front lab.UnitSpec) (url string, replicas [2]*repli
 	endpoints := map[string]lab.Endpoint{}
 	for n, unit := range []string{"unit", "unit-2"} {
 		address := fmt.Sprintf("127.0.0.1:%d", ports.Numbers[n])
-		replicas[n], endpoints[unit] = &replica{address: address}, lab.Endpoint{Bind: address, Dial: address}
+		replicas[n] = &replica{address: address}
+		endpoints[unit] = lab.Endpoint{Bind: address, Dial: address}
 		replicas[n].start(t)
 		t.Cleanup(func() { _ = replicas[n].server.Close() })
 	}

@@ -45,7 +45,8 @@ func FirstAnswer(dir string, since time.Time) (seconds float64, found bool, err 
 	first := int64(math.MaxInt64)
 	err = EachAttempt(dir, func(a Attempt[struct{}]) {
 		if a.End == EndedOK { // in any order: the threads of the generator add their attempts in batches
-			first, found = min(first, a.Begun+a.Finished), true
+			first = min(first, a.Begun+a.Finished)
+			found = true
 		}
 	})
 	return time.Unix(0, first).Sub(since).Seconds(), found, err
@@ -64,7 +65,8 @@ func addOutage(found lab.Measured, left lab.Leftover) error {
 		if a.WarmUp {
 			return
 		}
-		begin, end = min(begin, a.Begun+a.Intended), max(end, a.Begun+a.Finished)
+		begin = min(begin, a.Begun+a.Intended)
+		end = max(end, a.Begun+a.Finished)
 		if a.End == EndedOK {
 			right = append(right, a.Begun+a.Finished)
 		}
@@ -72,10 +74,12 @@ func addOutage(found lab.Measured, left lab.Leftover) error {
 	if err != nil || end == 0 {
 		return err
 	}
-	longest, last := time.Duration(0), begin
+	longest := time.Duration(0)
+	last := begin
 	slices.Sort(right) // the threads of the generator add their attempts in batches
 	for _, at := range append(right, end) {
-		longest, last = max(longest, time.Duration(at-last)), at
+		longest = max(longest, time.Duration(at-last))
+		last = at
 	}
 	found.Values[lab.Outage] = longest.Seconds()
 	return nil

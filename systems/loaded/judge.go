@@ -37,7 +37,8 @@ func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadRe
 	}
 	judged.Figures[lab.FigureLimited] = 0
 	if load.Offered > 0 {
-		judged.Figures[lab.FigureOffered], judged.Figures[lab.FigureHeld] = load.Offered, 1
+		judged.Figures[lab.FigureOffered] = load.Offered
+		judged.Figures[lab.FigureHeld] = 1
 		if !Held(load) {
 			judged.Figures[lab.FigureHeld] = 0
 		}

@@ -70,16 +70,21 @@ func (b Base) CheckPoint(operations int, over float64) lab.Point {
 // that answers at /health: all units are ready then. The job has the rest: scenario, target and seed.
 func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, error) {
 	load := b.Load // of the study, but with the system's scenario and files
-	load.Scenario, load.Files = job.Scenario, job.Files
-	job.Load, job.Unit, job.History = load, front, History
+	load.Scenario = job.Scenario
+	load.Files = job.Files
+	job.Load = load
+	job.Unit = front
+	job.History = History
 	job.Ready = lab.ReadyCheck{Path: "/health", Timeout: minute}
 	SetClient(&job, p)
 	if err := b.SetLoad(&job, p); err != nil {
 		return lab.UnitSpec{}, err
 	}
 	unit, err := b.Generator.Unit(job)
-	unit.Name, unit.Role, unit.Peers, unit.Cores = lab.RoleGenerator, lab.RoleGenerator, []string{front},
-		b.Load.Cores
+	unit.Name = lab.RoleGenerator
+	unit.Role = lab.RoleGenerator
+	unit.Peers = []string{front}
+	unit.Cores = b.Load.Cores
 	unit.Uses = []lab.Use{{To: front, How: "requests"}}
 	return unit, err
 }
@@ -108,10 +113,12 @@ func (b Base) SetLoad(job *lab.LoadJob, p lab.Point) error {
 		if job.Objective == "" {
 			return fmt.Errorf("point %s searches for the capacity, but the study's load has no objective", p)
 		}
-		job.Rate, job.Search = level, true
+		job.Rate = level
+		job.Search = true
 		job.Duration = cmp.Or(job.Effort.Duration, job.Duration) // of each probe of the search
 	default:
-		job.Count, job.Duration = int(level), Longest
+		job.Count = int(level)
+		job.Duration = Longest
 		job.Over = over
 	}
 	return nil

@@ -64,7 +64,8 @@ func TestAPointSaysHowTheGeneratorConnects(t *testing.T) {
 		g.Job.Client.Threads != 0 {
 		t.Errorf("for a point without these factors: %+v, %v", g.Job.Client, err)
 	}
-	p.Levels[lab.FactorConnections], p.Levels[lab.FactorThreads] = 256, 2
+	p.Levels[lab.FactorConnections] = 256
+	p.Levels[lab.FactorThreads] = 2
 	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || g.Job.Client.Connections != 256 ||
 		g.Job.Client.Threads != 2 || !g.Job.Client.HTTP2 {
 		t.Errorf("the generator connects as %+v, %v", g.Job.Client, err)

@@ -48,13 +48,18 @@ func ReadMetrics(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Mea
 			found.Values[m.Name] = value
 		}
 	}
-	found.WarmUp, found.Network, found.Search = load.WarmUp, load.Network, load.Search
+	found.WarmUp = load.WarmUp
+	found.Network = load.Network
+	found.Search = load.Search
 	if Searches(p) {
 		return found
 	}
 	maps.Copy(found.Spectra, load.Spectra)
-	found.Course, found.Cohorts = load.Course, load.Cohorts
-	found.Operations, found.Remarks, found.Late = load.Operations, load.Remarks, load.Late
+	found.Course = load.Course
+	found.Cohorts = load.Cohorts
+	found.Operations = load.Operations
+	found.Remarks = load.Remarks
+	found.Late = load.Late
 	if load.Sent > 0 {
 		found.Values[lab.FigureErrors] = errorShare(load)
 	}

@@ -104,7 +104,8 @@ func ClientMetrics() []lab.Metric {
 		"1", lab.KindCount)
 	requests.Better = lab.HigherIsBetter
 	transfer := client(lab.Transfer, "bytes of answers per second", "B/s", lab.KindRate)
-	transfer.Name, transfer.Better = "transfer_rate", lab.HigherIsBetter
+	transfer.Name = "transfer_rate"
+	transfer.Better = lab.HigherIsBetter
 	bad := client(lab.BadStatus, "share of operations answered with a status that was not expected", "1",
 		lab.KindShare)
 	bad.Name = "bad_status_share"

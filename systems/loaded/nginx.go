@@ -32,7 +32,8 @@ func Nginx(name string, timeout int, routes ...Route) lab.UnitSpec {
 		lines = append(lines, fmt.Sprintf("  %s_temp_path %s;", use, use)) // in the unit's folder
 	}
 	var behind, locations []string
-	protocol, modules := "", []string{"proxy"} // each module has its own timeouts
+	protocol := ""
+	modules := []string{"proxy"} // each module has its own timeouts
 	for n, route := range routes {
 		lines = append(lines, fmt.Sprintf("  upstream route%d {", n))
 		// Without max_fails=0, one failed connection would keep nginx from trying a unit for ten seconds.
@@ -42,7 +43,9 @@ func Nginx(name string, timeout int, routes ...Route) lab.UnitSpec {
 		lines = append(lines, "    keepalive 64;", "  }")
 		pass := "proxy_pass http"
 		if route.GRPC {
-			pass, protocol, modules = "grpc_pass grpc", " http2", []string{"proxy", "grpc"}
+			pass = "grpc_pass grpc"
+			protocol = " http2"
+			modules = []string{"proxy", "grpc"}
 		}
 		locations = append(locations, fmt.Sprintf("    location %s { %s://route%d; }", route.Path, pass, n))
 		behind = append(behind, route.To...)

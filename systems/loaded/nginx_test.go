@@ -56,7 +56,8 @@ func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 	for _, argument := range unit.Args {
 		command.Args = append(command.Args, placeholders.Replace(argument))
 	}
-	command.Stderr, command.SysProcAttr = &stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	command.Stderr = &stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	testset.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM)

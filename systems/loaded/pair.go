@@ -29,9 +29,13 @@ func Pair(name string, configuration, behind []string) []lab.UnitSpec {
 	var balancers, keepers []lab.UnitSpec
 	for n := range 2 {
 		balancer := Proxy(member(name, n), configuration, behind)
-		balancer.Role, balancer.Node, balancer.Floats = name, "front-"+strconv.Itoa(n+1), name
-		balancer.Ready, balancer.Scalable = accepts, false
-		balancers, keepers = append(balancers, balancer), append(keepers, keepalived(name, n))
+		balancer.Role = name
+		balancer.Node = "front-" + strconv.Itoa(n+1)
+		balancer.Floats = name
+		balancer.Ready = accepts
+		balancer.Scalable = false
+		balancers = append(balancers, balancer)
+		keepers = append(keepers, keepalived(name, n))
 	}
 	return append(balancers, keepers...)
 }
@@ -54,7 +58,8 @@ func accepts(ctx context.Context, address string) error {
 // over the address after a second without a message, or at once if a message asks for it. Messages are
 // unicast: cloud networks have no multicast. Package deploy/hosts names the network interface of a node eth0.
 func keepalived(name string, n int) lab.UnitSpec {
-	own, other := member(name, n), member(name, 1-n)
+	own := member(name, n)
+	other := member(name, 1-n)
 	configuration := []string{
 		"global_defs {", "  router_id " + own, "  script_user root", "  enable_script_security", "}",
 		"vrrp_script answers {", `  script "/bin/bash {dir}/answers"`, "  interval 1", "  timeout 1", "  fall 1",

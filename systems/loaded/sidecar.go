@@ -42,7 +42,9 @@ func sidecarOf(unit string) string { return unit + "-" + RoleSidecar }
 // and environment.
 func callThrough(u *lab.UnitSpec, called []string) {
 	var addresses, variables []string
-	u.Peers, u.Uses, u.Env = slices.Clone(u.Peers), slices.Clone(u.Uses), slices.Clone(u.Env)
+	u.Peers = slices.Clone(u.Peers)
+	u.Uses = slices.Clone(u.Uses)
+	u.Env = slices.Clone(u.Env)
 	for _, peer := range called {
 		port := lab.PortOf(sidecarOf(u.Name), peer)
 		u.Peers[slices.Index(u.Peers, peer)] = port
@@ -59,14 +61,16 @@ func callThrough(u *lab.UnitSpec, called []string) {
 	for i, variable := range u.Env {
 		u.Env[i] = redirect.Replace(variable)
 	}
-	u.Env, u.Peers = append(u.Env, variables...), append(u.Peers, called...)
+	u.Env = append(u.Env, variables...)
+	u.Peers = append(u.Peers, called...)
 	u.Scalable = false // each replica would need a proxy of its own
 }
 
 // proxyBeside returns the proxy beside a unit that calls these peers. It starts before the units, so it
 // resolves their names again and again.
 func proxyBeside(u lab.UnitSpec, called []string, grpc, protected bool) lab.UnitSpec {
-	lines, listens := ProxyDefaults(callTimeout), ""
+	lines := ProxyDefaults(callTimeout)
+	listens := ""
 	switch {
 	case protected:
 		lines = []string{"global", "  maxconn 2000", "defaults", "  mode tcp", "  timeout connect 1s",
@@ -85,7 +89,11 @@ func proxyBeside(u lab.UnitSpec, called []string, grpc, protected bool) lab.Unit
 		behind = append(behind, sidecarOf(peer))
 	}
 	proxy := Proxy(sidecarOf(u.Name), lines, behind)
-	proxy.Role, proxy.Ports, proxy.Node, proxy.Ready = RoleSidecar, called, u.Node, accepts
-	proxy.Cores, proxy.Scalable = u.Cores, false
+	proxy.Role = RoleSidecar
+	proxy.Ports = called
+	proxy.Node = u.Node
+	proxy.Ready = accepts
+	proxy.Cores = u.Cores
+	proxy.Scalable = false
 	return proxy
 }

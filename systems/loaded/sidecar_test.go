@@ -28,7 +28,9 @@ func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
 	if len(all) != 4 || before[0].Peers[0] != "stock" {
 		t.Fatalf("%d units, and those before call %v", len(all), before[0].Peers)
 	}
-	orders, ordersProxy, stockProxy := all[0], all[2], all[3]
+	orders := all[0]
+	ordersProxy := all[2]
+	stockProxy := all[3]
 	if got := strings.Join(slices.Concat(orders.Peers, orders.Env), " "); got != "orders-sidecar:stock "+
 		"proxy stock ASKS={address:orders-sidecar:stock} CLEAVE_ADDRESS_STOCK={address:orders-sidecar:stock} "+
 		"CLEAVE_ADDRESS_STOCK_DIRECT={address:stock}" ||

@@ -60,14 +60,16 @@ func Walk(
 			to.Architecture)
 	}
 	if to.Architecture != from.Architecture {
-		taken[last].Variant, variants[last+1].Name = to.Architecture, to.Architecture
+		taken[last].Variant = to.Architecture
+		variants[last+1].Name = to.Architecture
 	}
 	return variants, taken, nil
 }
 
 // apply returns a variant after the step, and what has changed.
 func (s Step) apply(v lab.Variant) (next lab.Variant, changes []lab.KnobChange) {
-	v.Name, v.Knobs = NameOf(s.Name), maps.Clone(v.Knobs)
+	v.Name = NameOf(s.Name)
+	v.Knobs = maps.Clone(v.Knobs)
 	for _, setting := range s.Sets {
 		if was := set(&v, setting); was != setting.Value {
 			changes = append(changes, lab.KnobChange{Knob: setting.Name, From: was, To: setting.Value})
@@ -81,9 +83,11 @@ func set(v *lab.Variant, s Setting) string {
 	was := v.Knobs[s.Name]
 	switch s.Name {
 	case SetArchitecture:
-		was, v.Architecture = v.Architecture, s.Value
+		was = v.Architecture
+		v.Architecture = s.Value
 	case SetDeployment:
-		was, v.Deployment = v.Deployment, s.Value
+		was = v.Deployment
+		v.Deployment = s.Value
 	default:
 		v.Knobs[s.Name] = s.Value
 	}

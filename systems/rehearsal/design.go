@@ -148,7 +148,8 @@ func grouped(m model.Model, group []string) model.Unit {
 	for _, u := range m.Units {
 		outside := func(c string) bool { return !slices.Contains(group, c) }
 		if !slices.ContainsFunc(u.Components, outside) {
-			whole, rest = append(whole, u), rest-len(u.Components)
+			whole = append(whole, u)
+			rest = rest - len(u.Components)
 		}
 	}
 	if rest == 0 && len(whole) == 1 {
@@ -190,7 +191,8 @@ func (d *Design) add(of *model.Call, caller *Call, operation int) *Call {
 		wait.Mean = max(0, wait.Mean-v.CPU.Mean)
 		visit := &Call{Number: len(d.Calls), Unit: at, Caller: c, Operation: operation, OfStore: true,
 			Call: &model.Call{Component: v.Store, Name: "visit", Count: 1, CPU: v.CPU, Wait: wait}}
-		d.Calls, c.Calls = append(d.Calls, visit), append(c.Calls, visit)
+		d.Calls = append(d.Calls, visit)
+		c.Calls = append(c.Calls, visit)
 	}
 	for i := range of.Calls {
 		c.Calls = append(c.Calls, d.add(&of.Calls[i], c, operation))

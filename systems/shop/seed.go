@@ -55,7 +55,8 @@ type SeedCustomer struct {
 // Customer makes the customer of that number.
 func (s Seed) Customer(id int64) SeedCustomer {
 	random := rand.New(rand.NewPCG(^s.Random, uint64(id)))
-	first, last := pick(random, firstNames()), pick(random, lastNames())
+	first := pick(random, firstNames())
+	last := pick(random, lastNames())
 	return SeedCustomer{
 		Name:  first + " " + last,
 		Email: fmt.Sprintf("%s.%s.%d@example.org", strings.ToLower(first), strings.ToLower(last), id),

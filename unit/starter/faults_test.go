@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) != 3 || os.Args[1] != roleStarter && os.Args[1] != roleProgram {
 		os.Exit(m.Run())
 	}
-	status, err := 1, error(nil)
+	status := 1
+	var err error
 	if os.Args[1] == roleStarter {
 		if err = unix.Mount("proc", "/proc", "proc", 0, ""); err == nil {
 			status, err = Run(os.Args[2])
@@ -116,7 +117,8 @@ func contain(t *testing.T) contained {
 		Run:    []string{program, roleProgram, c.unit},
 		Faults: &lab.StarterFaults{Address: c.starter, Token: "token"},
 	}))
-	c.Stdout, c.Stderr = c.log, c.log
+	c.Stdout = c.log
+	c.Stderr = c.log
 	c.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID, Unshareflags: unix.CLONE_NEWNS}
 	testset.Must(t, c.Start())
 	t.Cleanup(func() {
@@ -251,7 +253,8 @@ func (c contained) program(t *testing.T) int {
 // holdExit traces a process so that it does not end, also after SIGKILL, until release is called.
 func holdExit(t *testing.T, process int) (release func()) {
 	t.Helper()
-	traced, released := make(chan error), make(chan struct{})
+	traced := make(chan error)
+	released := make(chan struct{})
 	go trace(process, traced, released)
 	testset.Must(t, <-traced)
 	release = sync.OnceFunc(func() { close(released) })

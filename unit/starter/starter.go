@@ -132,7 +132,10 @@ func (c *container) play(command []string) (status int, err error) {
 // start starts a command as the unit's user.
 func (c *container) start(command []string) error {
 	program := exec.Command(command[0], command[1:]...)
-	program.Env, program.Dir, program.Stdout, program.Stderr = c.orders.Env, c.orders.Dir, os.Stdout, os.Stderr
+	program.Env = c.orders.Env
+	program.Dir = c.orders.Dir
+	program.Stdout = os.Stdout
+	program.Stderr = os.Stderr
 	if user := uint32(c.orders.User); user != 0 {
 		program.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	}
@@ -161,9 +164,11 @@ func (c *container) reap() (status int, ended bool) {
 		case end.Signaled() && end.Signal() == unix.SIGKILL && outOfMemory():
 			status, ended = lab.StarterOutOfMemory, true
 		case end.Signaled():
-			status, ended = signalled+int(end.Signal()), true
+			status = signalled + int(end.Signal())
+			ended = true
 		default:
-			status, ended = end.ExitStatus(), true
+			status = end.ExitStatus()
+			ended = true
 		}
 	}
 }

@@ -45,7 +45,8 @@ func ServeTunnel(units, conductor, tokenFile string) error {
 // serveTunnel joins the connections of units to inside with those of the conductor to outside. It writes
 // messages to log.
 func serveTunnel(inside, outside net.Listener, token string, log io.Writer) error {
-	waiting, serving := make(chan offered), make(chan struct{}, maxCallers)
+	waiting := make(chan offered)
+	serving := make(chan struct{}, maxCallers)
 	go func() { // ends when outside is closed
 		_ = serveEach(outside, func(conductor net.Conn) error { return offer(conductor, token, waiting) })
 	}()

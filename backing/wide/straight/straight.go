@@ -30,10 +30,12 @@ func Open(address, keyspace, table, column string, connections int) (*Client, er
 	}
 	password, _ := u.User.Password()
 	cluster := gocql.NewCluster(u.Host)
-	cluster.Keyspace, cluster.NumConns = keyspace, connections
+	cluster.Keyspace = keyspace
+	cluster.NumConns = connections
 	cluster.DisableInitialHostLookup = true // addresses that the node reports may be unreachable from here
 	cluster.Authenticator = gocql.PasswordAuthenticator{Username: u.User.Username(), Password: password}
-	cluster.DefaultTimestamp, cluster.WriteCoalesceWaitTime = false, 0
+	cluster.DefaultTimestamp = false
+	cluster.WriteCoalesceWaitTime = 0
 	session, err := cluster.CreateSession()
 	if err != nil {
 		return nil, err

@@ -240,7 +240,8 @@ func start(dir string, options []string) (*Daemon, error) {
 	command := exec.Command("dockerd", append(options, "--host", d.host, "--pidfile", filepath.Join(dir, "pid"),
 		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false", "--log-level", "warn")...)
-	command.Stdout, command.Stderr = d.output, d.output
+	command.Stdout = d.output
+	command.Stderr = d.output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	command.WaitDelay = time.Second // its containerd may run on and keep the output open
 	launcher := launch.NewLauncher()

@@ -11,7 +11,8 @@ import (
 // TestNothingIsLeftOfADaemonThatWasKilled checks that the end of the test removes a killed daemon's
 // containers, whose processes outlive it.
 func TestNothingIsLeftOfADaemonThatWasKilled(t *testing.T) {
-	daemon, left := &Daemon{}, []string(nil)
+	daemon := &Daemon{}
+	var left []string
 	t.Cleanup(func() { // after the daemon's end
 		for _, process := range left { // a zombie has no program
 			if program, err := os.Readlink(process + "/exe"); !errors.Is(err, os.ErrNotExist) {

@@ -90,7 +90,8 @@ func watching(t *testing.T, client *api.Client) {
 		t.Fatalf("version %q, %v", version, err)
 	}
 	var pod api.Pod
-	pod.Metadata.Name, pod.Metadata.Labels = "front", map[string]string{"unit": "front"}
+	pod.Metadata.Name = "front"
+	pod.Metadata.Labels = map[string]string{"unit": "front"}
 	pod.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "nowhere"}
 	pod.Spec.Containers = []api.Container{{Name: "unit", Image: "none", ImagePullPolicy: "Never"}}
 	testset.Must(t, client.Do(ctx, http.MethodPost, "/api/v1/namespaces/default/pods", pod, nil))

@@ -84,7 +84,8 @@ func (f *forwarded) Read(into []byte) (int, error) {
 			if len(data) < 2 || int(binary.LittleEndian.Uint16(data)) != f.port {
 				return 0, fmt.Errorf("the server forwards another port than %d: %x", f.port, data)
 			}
-			f.begun[channel], data = true, data[2:]
+			f.begun[channel] = true
+			data = data[2:]
 		}
 		if channel == errorChannel && len(data) > 0 {
 			return 0, fmt.Errorf("port %d of the pod %s: %s", f.port, f.pod, strings.TrimSpace(string(data)))

@@ -105,7 +105,8 @@ func Open(paths []string, chosen string) (client *Client, named string, err erro
 			strings.Join(paths, ", "), known)
 	}
 	of := found.Context
-	cluster, user := find(all.Clusters, of.Cluster), find(all.Users, of.User)
+	cluster := find(all.Clusters, of.Cluster)
+	user := find(all.Users, of.User)
 	if cluster == nil || user == nil {
 		return nil, "",
 			fmt.Errorf("the context %q of %s is of the cluster %q and the user %q, of which one is not there",
@@ -147,14 +148,16 @@ func readFiles(paths []string) (kubeconfig, error) {
 		}
 		for i := range one.Users {
 			u := &one.Users[i].User
-			u.Certificate, u.Key, u.TokenFile = below(folder, u.Certificate), below(folder, u.Key),
-				below(folder, u.TokenFile)
+			u.Certificate = below(folder, u.Certificate)
+			u.Key = below(folder, u.Key)
+			u.TokenFile = below(folder, u.TokenFile)
 			if u.Exec != nil && strings.Contains(u.Exec.Command, "/") { // otherwise it is found in PATH
 				u.Exec.Command = below(folder, u.Exec.Command)
 			}
 		}
-		all.Contexts, all.Clusters, all.Users = append(all.Contexts, one.Contexts...),
-			append(all.Clusters, one.Clusters...), append(all.Users, one.Users...)
+		all.Contexts = append(all.Contexts, one.Contexts...)
+		all.Clusters = append(all.Clusters, one.Clusters...)
+		all.Users = append(all.Users, one.Users...)
 	}
 	if !found {
 		return all, fmt.Errorf("there is no kubeconfig %s: say where it is (--kubeconfig FILE, or KUBECONFIG)",
@@ -260,7 +263,8 @@ func (c *credentials) token(ctx context.Context) (string, error) {
 		command.Env = append(command.Env, variable.Name+"="+variable.Value)
 	}
 	var stderr bytes.Buffer
-	command.Stderr, command.WaitDelay = &stderr, time.Second // for a child of it that keeps them open
+	command.Stderr = &stderr
+	command.WaitDelay = time.Second // for a child of it that keeps them open
 	text, err := command.Output()
 	if err != nil {
 		return "", fmt.Errorf("%s, which the kubeconfig names: %w: %s", c.from.Command, err,
@@ -278,6 +282,7 @@ func (c *credentials) token(ctx context.Context) (string, error) {
 	if answer.Status.Token == "" {
 		return "", fmt.Errorf("%s has printed no token: certificates from it are not supported", c.from.Command)
 	}
-	c.last, c.expires = answer.Status.Token, answer.Status.Expires
+	c.last = answer.Status.Token
+	c.expires = answer.Status.Expires
 	return c.last, nil
 }

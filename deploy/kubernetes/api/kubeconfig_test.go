@@ -101,7 +101,9 @@ users:
 func TestACredentialHelperEndsWithItsRequest(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	helper, config, child := in("helper"), in("config"), in("child")
+	helper := in("helper")
+	config := in("config")
+	child := in("child")
 	testset.Must(t, os.WriteFile(helper,
 		[]byte("#!/bin/sh\nsleep 60 &\necho $! > "+child+".new\nmv "+child+".new "+child+"\nwait\n"), 0o700))
 	testset.Must(t, os.WriteFile(config, []byte(`{current-context: c,
@@ -144,7 +146,8 @@ func TestForwardIsRefused(t *testing.T) {
 // file that it names.
 func TestAKubeconfigThatIsAPipe(t *testing.T) {
 	dir := t.TempDir()
-	pipe, config := filepath.Join(dir, "pipe"), filepath.Join(dir, "config")
+	pipe := filepath.Join(dir, "pipe")
+	config := filepath.Join(dir, "config")
 	testset.Must(t, syscall.Mkfifo(pipe, 0o600))
 	testset.Must(t, os.WriteFile(config, []byte(`{current-context: c,
 contexts: [{name: c, context: {cluster: c, user: u}}],

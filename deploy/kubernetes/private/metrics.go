@@ -41,7 +41,8 @@ func (c *Cluster) startMetrics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pki, access := c.authority.path, c.authority.access()
+	pki := c.authority.path
+	access := c.authority.access()
 	err = c.run(c.control(), "metrics-server", metricsServer(), "--kubeconfig="+access,
 		"--authentication-kubeconfig="+access,
 		"--authorization-kubeconfig="+access, "--bind-address="+c.control().Address,

@@ -220,7 +220,8 @@ func (n *Node) route(ctx context.Context) error {
 // configureKubelet writes the kubelet's configuration and returns its path. The kubelet must not remove
 // images when the disk is nearly full, since it could not load them again.
 func (n *Node) configureKubelet() (string, error) {
-	pki, path := n.cluster.authority.path, n.file("kubelet.json")
+	pki := n.cluster.authority.path
+	path := n.file("kubelet.json")
 	return path, writeJSON(path, object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": true},

@@ -76,7 +76,8 @@ func (a *authority) sign(file string, template *x509.Certificate) error {
 	}
 	a.issued++
 	template.SerialNumber = big.NewInt(a.issued)
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(lifetime)
+	template.NotBefore = time.Now().Add(-time.Hour)
+	template.NotAfter = time.Now().Add(lifetime)
 	parent, signer := a.certificate, a.key
 	if parent == nil {
 		parent, signer = template, key

@@ -152,8 +152,11 @@ func (c *Cluster) kubernetes(on *hosts.Host, part string, flags ...string) error
 
 // run starts a daemon on a host. If the daemon ends, the cluster ends, unless a fault has killed the host.
 func (c *Cluster) run(on *hosts.Host, name, program string, args ...string) error {
-	log, daemon := &fleet.Tail{}, on.Command(context.Background(), program, args...)
-	daemon.Stdout, daemon.Stderr, daemon.WaitDelay = log, log, time.Second
+	log := &fleet.Tail{}
+	daemon := on.Command(context.Background(), program, args...)
+	daemon.Stdout = log
+	daemon.Stderr = log
+	daemon.WaitDelay = time.Second
 	daemon.Env = append(daemon.Env, "HOME="+c.dir)
 	if err := on.Start(daemon); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)

@@ -73,7 +73,8 @@ func need(t *testing.T) {
 func TestAClusterComesAndGoes(t *testing.T) {
 	need(t)
 	dir := filepath.Join(t.TempDir(), "cluster")
-	before, begin := state(t, deploytest.Label(t), dir), time.Now()
+	before := state(t, deploytest.Label(t), dir)
+	begin := time.Now()
 	c, err := Up(t.Context(), dir, deploytest.Label(t))
 	testset.Must(t, err)
 	t.Logf("up after %v", time.Since(begin))

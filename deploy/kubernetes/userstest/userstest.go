@@ -37,7 +37,8 @@ func New(t *testing.T) *Cluster {
 	if err := private.Missing(); err != nil {
 		t.Skip(err)
 	}
-	dir, label := filepath.Join(t.TempDir(), "foreign"), deploytest.Label(t)
+	dir := filepath.Join(t.TempDir(), "foreign")
+	label := deploytest.Label(t)
 	c, err := private.Up(t.Context(), dir, label, "--housekeeping-interval=1s") // a tenth of the usual one
 	testset.Must(t, err)
 	t.Cleanup(func() { deploytest.NoError(t, c.Close()) })

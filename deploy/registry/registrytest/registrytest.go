@@ -43,7 +43,8 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kept == nil {
-		r.kept, r.types = map[string][]byte{}, map[string]string{}
+		r.kept = map[string][]byte{}
+		r.types = map[string]string{}
 	}
 	at := strings.TrimPrefix(request.URL.Path, "/v2/")
 	switch {
@@ -63,7 +64,8 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 			http.Error(w, fmt.Sprintf("digest is %s, not %s", actual, digest), http.StatusBadRequest)
 			return
 		}
-		r.kept[at], r.types[at] = data, request.Header.Get("Content-Type")
+		r.kept[at] = data
+		r.types[at] = request.Header.Get("Content-Type")
 		w.WriteHeader(http.StatusCreated)
 	case request.Method == http.MethodGet && at == "": // whether this is a registry: status 200 says yes
 	case r.kept[at] != nil:

@@ -173,7 +173,8 @@ func (h *Host) Resume(number int, _ *None) error {
 func (h *Host) Stop(None, *None) error {
 	h.mu.Lock()
 	trial, metering := h.trial, h.metering
-	h.trial, h.metering = nil, nil
+	h.trial = nil
+	h.metering = nil
 	h.mu.Unlock()
 	if metering != nil {
 		_, _ = metering.Stop() // the trial has failed: nobody asks for its usage

@@ -124,7 +124,9 @@ func (c *Cluster) startDaemon(ctx context.Context, n *Node) (err error) {
 		"--bridge", "none", "--default-address-pool", "base="+c.Hosts.Range(1)+"0/24,size=24",
 		"--userland-proxy=false", "--log-level", "warn")
 	daemon.Args = append(daemon.Args, c.options...)
-	daemon.Stdout, daemon.Stderr, daemon.WaitDelay = n.log, n.log, time.Second
+	daemon.Stdout = n.log
+	daemon.Stderr = n.log
+	daemon.WaitDelay = time.Second
 	if err := n.Start(daemon); err != nil {
 		return err
 	}
@@ -290,7 +292,8 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 		if err != nil {
 			return true, err
 		}
-		all, ready := c.up(), 0
+		all := c.up()
+		ready := 0
 		for _, one := range listed {
 			i := slices.IndexFunc(all, func(n *Node) bool { return n.Name == one.Description.Hostname })
 			if i >= 0 && one.Status.State == "ready" {

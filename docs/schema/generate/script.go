@@ -109,7 +109,8 @@ func (s *script) structure(t reflect.Type) {
 	about("", s.comments.about[t.Name()])
 	lines = append(lines, "export interface "+t.Name()+" {")
 	s.fields(t, func(owner reflect.Type, f reflect.StructField, name string, optional bool) {
-		kind, mark := s.of(f.Type), ""
+		kind := s.of(f.Type)
+		mark := ""
 		if optional {
 			mark = "?"
 		}

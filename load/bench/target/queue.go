@@ -65,7 +65,8 @@ func (q *queue) admit() {
 // forget drops the requests of a closed connection, whose descriptor the kernel may give to another.
 func (q *queue) forget(fd int32) {
 	gone := func(w waiting) bool { return w.fd == fd }
-	q.fresh, q.line = slices.DeleteFunc(q.fresh, gone), slices.DeleteFunc(q.line, gone)
+	q.fresh = slices.DeleteFunc(q.fresh, gone)
+	q.line = slices.DeleteFunc(q.line, gone)
 }
 
 // spinBefore is the time before a due answer from which on the server spins instead of sleeping: a

@@ -155,7 +155,8 @@ func openStore(ctx context.Context, s Settings) (store.Store, error) {
 func (u *Unit) handler(parts web.Parts) http.Handler {
 	parts.LogError = u.LogError
 	answer := u.Log.Handler(web.NewHandler(parts))
-	customers, units := front.Traced(answer, u.Spans, u.Name), front.Continued(answer, u.Spans)
+	customers := front.Traced(answer, u.Spans, u.Name)
+	units := front.Continued(answer, u.Spans)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, web.Internal) {
 			units.ServeHTTP(w, r)

@@ -20,7 +20,9 @@ func newFront(units map[string]string) (http.Handler, error) {
 		proxies[name] = &httputil.ReverseProxy{
 			Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
 			Rewrite: func(r *httputil.ProxyRequest) {
-				r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.RawQuery = target.Scheme, target.Host, r.In.URL.RawQuery
+				r.Out.URL.Scheme = target.Scheme
+				r.Out.URL.Host = target.Host
+				r.Out.URL.RawQuery = r.In.URL.RawQuery
 			},
 			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
 				w.WriteHeader(http.StatusBadGateway)

@@ -57,7 +57,8 @@ func count(t *testing.T, r runtime, units []string, requests int) (instructions 
 	r.args = append([]string{"--tool=lackey", "--basic-counts=yes", "--trace-children=yes",
 		"--smc-check=all-non-file",
 		"--log-file=" + filepath.Join(counts, "%p"), r.program}, r.args...)
-	r.program, r.patience = "valgrind", emulated
+	r.program = "valgrind"
+	r.patience = emulated
 	t.Run(fmt.Sprint(requests), func(t *testing.T) { // all units end with it
 		a := startProcesses(t, r, units, data())
 		s := newSession(t, a, 0)

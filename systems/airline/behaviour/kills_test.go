@@ -54,7 +54,8 @@ func allFlights() []string {
 // keepsAcknowledged kills the unit with the bookings again and again while writers book. All acknowledged
 // bookings, sessions and customers must survive.
 func keepsAcknowledged(t *testing.T, a *Airline) {
-	all, acknowledged := make([]*writer, writers), &atomic.Int64{}
+	all := make([]*writer, writers)
+	acknowledged := &atomic.Int64{}
 	for i := range all {
 		all[i] = &writer{session: newSession(t, a, 20+i), booked: map[string]booking{},
 			gone: map[string]bool{}, leaving: map[string]bool{}, acknowledged: acknowledged}
@@ -72,7 +73,8 @@ func keepsAcknowledged(t *testing.T, a *Airline) {
 	// work waits for as many acknowledgements as there are writers: then the next kill meets busy writers,
 	// however slow this machine is.
 	work := func() {
-		before, begun := acknowledged.Load(), time.Now()
+		before := acknowledged.Load()
+		begun := time.Now()
 		for time.Sleep(betweenKills); acknowledged.Load() < before+writers; time.Sleep(20 * time.Millisecond) {
 			if time.Since(begun) > time.Minute {
 				t.Fatalf("%d bookings were acknowledged in a minute: too few to tell anything",

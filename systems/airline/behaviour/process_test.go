@@ -183,7 +183,8 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 	testset.Must(t, err)
 	launcher := launch.NewLauncher()
 	t.Cleanup(func() { launcher.Close(); ports.Close() })
-	all, addresses := map[string]*process{}, map[string]string{}
+	all := map[string]*process{}
+	addresses := map[string]string{}
 	for i, name := range units {
 		addresses[name] = launch.Loopback(ports.Numbers[i])
 	}
@@ -192,7 +193,8 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 	for _, name := range units {
 		p := &process{runtime: r, unit: name, address: addresses[name],
 			environment: environment(t, name, addresses, settings)}
-		all[name], a.Units[name] = p, "http://"+p.address
+		all[name] = p
+		a.Units[name] = "http://" + p.address
 		beginning.Go(func() error { return p.begin(launcher) })
 	}
 	t.Cleanup(func() {
@@ -276,7 +278,8 @@ func TestAirlinesOverMongo(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
 		instance := servers.Started(t, server.Mongo, server.Settings{})
 		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
-			settings["AIRLINE_STORE"], settings["CLEAVE_SERVICE_DATABASE"] = "mongodb", instance.URL()
+			settings["AIRLINE_STORE"] = "mongodb"
+			settings["CLEAVE_SERVICE_DATABASE"] = instance.URL()
 			a := startProcesses(t, r, architectures()["services"], settings)
 			a.SkipSlow = true
 			return a
@@ -288,9 +291,11 @@ func TestAirlinesOverMongo(t *testing.T) {
 func TestAirlinesOverGRPC(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
 		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
-			settings["AIRLINE_CALLS"], settings["AIRLINE_POOL"] = "grpc", "on"
+			settings["AIRLINE_CALLS"] = "grpc"
+			settings["AIRLINE_POOL"] = "on"
 			a := startProcesses(t, r, architectures()["services"], settings)
-			a.Reconnect, a.SkipSlow = 3*time.Second, true
+			a.Reconnect = 3 * time.Second
+			a.SkipSlow = true
 			return a
 		})
 	})

@@ -234,7 +234,8 @@ func (e *embedded) SetContact(
 		if account, known, err = get[airline.Account](tx, bucketAccounts, login); err != nil || !known {
 			return cmp.Or(err, errNoCustomer())
 		}
-		account.Customer.Phone, account.Customer.Address = contact.Phone, contact.Address
+		account.Customer.Phone = contact.Phone
+		account.Customer.Address = contact.Address
 		return put(tx, bucketAccounts, login, account)
 	})
 	return account.Customer, err
@@ -252,7 +253,8 @@ func expiryKey(expires time.Time, token string) []byte {
 // AddSession implements Store. The entry of a session that was ended stays in expiries until it would expire.
 func (e *embedded) AddSession(_ context.Context, token string, session airline.Session) error {
 	return e.update(func(tx *bolt.Tx) error {
-		sessions, expiries := tx.Bucket([]byte(bucketSessions)), tx.Bucket([]byte(bucketExpiries))
+		sessions := tx.Bucket([]byte(bucketSessions))
+		expiries := tx.Bucket([]byte(bucketExpiries))
 		now := expiryKey(time.Now(), "")
 		for range sweptAtOnce {
 			key, _ := expiries.Cursor().First()

@@ -225,7 +225,9 @@ func TestBookingsAtOnce(t *testing.T) {
 		var booking sync.WaitGroup
 		for i := range 40 {
 			booking.Go(func() {
-				login, first, second := fmt.Sprintf("c%d", i%4), "a", fmt.Sprintf("x%d", i)
+				login := fmt.Sprintf("c%d", i%4)
+				first := "a"
+				second := fmt.Sprintf("x%d", i)
 				pair := bookings(login, first, second)
 				pair[0].ID = fmt.Sprintf("%s-%d", pair[0].ID, i)
 				if err := s.Book(t.Context(), pair); err != nil && kindOf(err) != airline.AlreadyBooked {

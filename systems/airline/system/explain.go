@@ -30,7 +30,8 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	after[loaded.SetArchitecture], defaults[loaded.SetArchitecture] = to.Architecture, architecture.Monolith
+	after[loaded.SetArchitecture] = to.Architecture
+	defaults[loaded.SetArchitecture] = architecture.Monolith
 	var back, forth []loaded.Step
 	for _, name := range []string{architecture.KnobRuntime, loaded.SetArchitecture, architecture.KnobStore,
 		architecture.KnobSessions, architecture.KnobPool, architecture.KnobCalls, kit.KnobSecurity,
@@ -43,7 +44,8 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 		}
 	}
 	slices.Reverse(back)
-	from.System, from.Knobs = airline.Name, before
+	from.System = airline.Name
+	from.Knobs = before
 	return loaded.Walk(from, to, slices.Concat(back, forth,
 		[]loaded.Step{loaded.Turn(loaded.SetDeployment, to.Deployment)}), s.Describe().Check)
 }

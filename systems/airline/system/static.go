@@ -19,7 +19,8 @@ func code(d architecture.Design) map[string]int {
 		"systems/kit/hosting", "systems/kit/front"}
 	binding := "" // that of package web
 	if d.Calls == architecture.GRPC {
-		binding, packages = d.Calls, append(packages, own+"calls")
+		binding = d.Calls
+		packages = append(packages, own+"calls")
 	}
 	if len(d.Units) > 1 {
 		packages = append(packages, lines.Calls(binding, d.Settings)...)

@@ -119,13 +119,15 @@ func (s System) Needs() []lab.Need {
 			need := lab.Need{Name: tool}
 			path, err := exec.LookPath(tool)
 			if need.Is = path; err != nil {
-				need.Missing, need.Install = "there is no "+tool+" in PATH", lab.AptInstall(packages[tool])
+				need.Missing = "there is no " + tool + " in PATH"
+				need.Install = lab.AptInstall(packages[tool])
 			}
 			all = append(all, need)
 		}
 		need := lab.Need{Name: airline.Name + " in " + runtime, Is: program(runtime)}
 		if _, err := os.Stat(need.Is); err != nil {
-			need.Missing, need.Install = "it is not built", install(runtime)
+			need.Missing = "it is not built"
+			need.Install = install(runtime)
 		}
 		all = append(all, need)
 	}
@@ -275,11 +277,15 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 		unit.Env = append(unit.Env, "AIRLINE_KEY={dir}/"+keyFile)
 	}
 	if d.Runtime == architecture.Go {
-		unit.Own, unit.Args = airline.Name, []string{"{}"}
+		unit.Own = airline.Name
+		unit.Args = []string{"{}"}
 		return unit
 	}
-	unit.Foreign, unit.Served, unit.Reads = true, true, []string{programs()}
-	unit.Program, unit.Install = program(d.Runtime), install(d.Runtime)
+	unit.Foreign = true
+	unit.Served = true
+	unit.Reads = []string{programs()}
+	unit.Program = program(d.Runtime)
+	unit.Install = install(d.Runtime)
 	switch d.Runtime {
 	case architecture.Java:
 		unit.Env = append(unit.Env, "JAVA_OPTS=-Xmx"+heap(d))

@@ -211,20 +211,23 @@ func TestTheAuditFindsBrokenRules(t *testing.T) {
 		"all is right": {func(*trial) {}, lab.AuditValid, ""},
 		"lost":         {func(tr *trial) { tr.stored = tr.stored[:1] }, lab.AuditInvalid, countLost},
 		"cancelled": {func(tr *trial) {
-			tr.history, tr.stored = append(tr.history, cancelled("ok", "2")), tr.stored[:1]
+			tr.history = append(tr.history, cancelled("ok", "2"))
+			tr.stored = tr.stored[:1]
 		}, lab.AuditValid, countCancelled},
 		"cancelled, and there": {func(tr *trial) { tr.history = append(tr.history, cancelled("ok", "2")) },
 			lab.AuditInvalid, countMadeUp},
 		"perhaps cancelled": {func(tr *trial) {
-			tr.history, tr.stored = append(tr.history, cancelled("info", "2")), tr.stored[:1]
+			tr.history = append(tr.history, cancelled("info", "2"))
+			tr.stored = tr.stored[:1]
 		}, lab.AuditValid, loaded.CountUnknown},
 		"not cancelled, and lost": {func(tr *trial) {
-			tr.history, tr.stored = append(tr.history, cancelled("fail", "2")), tr.stored[:1]
+			tr.history = append(tr.history, cancelled("fail", "2"))
+			tr.stored = tr.stored[:1]
 		}, lab.AuditInvalid, countLost},
 		"stored twice": {func(tr *trial) { tr.stored = append(tr.stored, kept("2", "AMS")) }, lab.AuditInvalid, ""},
 		"two seats in one": {func(tr *trial) {
-			tr.history, tr.stored = append(tr.history, booked("ok", "3", "4")),
-				append(tr.stored, kept("3", "AMS"), kept("4", "SMA"))
+			tr.history = append(tr.history, booked("ok", "3", "4"))
+			tr.stored = append(tr.stored, kept("3", "AMS"), kept("4", "SMA"))
 		}, lab.AuditInvalid, ""},
 		"asked for in vain": {func(tr *trial) { tr.history = append(tr.history, booked("fail", "", "")) },
 			lab.AuditValid, loaded.CountRefused},
@@ -238,10 +241,12 @@ func TestTheAuditFindsBrokenRules(t *testing.T) {
 		"from nowhere": {func(tr *trial) { tr.stored = append(tr.stored, kept("3", "ATH")) },
 			lab.AuditInvalid, countMadeUp},
 		"refused and stored": {func(tr *trial) {
-			tr.history, tr.stored = []string{booked("fail", "", "")}, tr.stored[:1]
+			tr.history = []string{booked("fail", "", "")}
+			tr.stored = tr.stored[:1]
 		}, lab.AuditInvalid, countMadeUp},
 		"one of two": {func(tr *trial) {
-			tr.history, tr.stored = []string{booked("info", "", "")}, tr.stored[:1]
+			tr.history = []string{booked("info", "", "")}
+			tr.stored = tr.stored[:1]
 		}, lab.AuditInvalid, countHalved},
 		"both of unknown outcome": {func(tr *trial) { tr.history = []string{booked("info", "", "")} },
 			lab.AuditUnknown, loaded.CountRecovered},
@@ -370,9 +375,9 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 }
 
 func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
-	from, to := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: architecture.Node}),
-		variant(architecture.Services, map[string]string{architecture.KnobPool: "on",
-			kit.KnobLogging: kit.LogRequests})
+	from := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: architecture.Node})
+	to := variant(architecture.Services, map[string]string{architecture.KnobPool: "on",
+		kit.KnobLogging: kit.LogRequests})
 	to.Deployment = lab.DockerBridge
 	stops, got := loadedtest.Steps(t, System{}, from, to)
 	want := "runtime node -> go, architecture monolith -> services, pool off -> on, logging off -> requests, " +

@@ -99,7 +99,8 @@ func (h *handler) flights(c *call) error {
 	if err := cmp.Or(fromErr, toErr, dateErr); err != nil {
 		return err
 	}
-	back, returns := date, query.Has("return")
+	back := date
+	returns := query.Has("return")
 	if returns {
 		if back, err = day(query, "return"); err != nil {
 			return err

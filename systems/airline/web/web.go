@@ -223,7 +223,8 @@ func (h *handler) authenticate(c *call, authorization string) error {
 		return rpc.Problemf(airline.NoSession, "send the header Authorization: Bearer TOKEN")
 	}
 	session, err := h.Sessions.Session(c, token)
-	c.login, c.token = session.Login, token
+	c.login = session.Login
+	c.token = token
 	return err
 }
 

@@ -84,7 +84,8 @@ func derive(c costs) ([]figures.Figure, error) {
 		}
 	}
 	for _, r := range ratios(cheapest(c)) {
-		above, below := c.values(r.above, r.measure), c.values(r.below, r.measure)
+		above := c.values(r.above, r.measure)
+		below := c.values(r.below, r.measure)
 		if len(above) == 0 || len(below) == 0 {
 			continue
 		}

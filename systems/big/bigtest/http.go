@@ -62,7 +62,8 @@ func BrokenHTTP(t *testing.T, architecture string) {
 		t.Run(test.name, func(t *testing.T) {
 			trial := Trial{Architecture: architecture, Neighbourhoods: 1, Workers: 2, Pings: 20}
 			d := Start(t, trial, "worker-00000")
-			worker, neighbour := d.Address("worker-00000"), d.Address("worker-00001")
+			worker := d.Address("worker-00000")
+			neighbour := d.Address("worker-00001")
 			if test.answer != "" {
 				answerAll(t, neighbour, test.answer)
 			}

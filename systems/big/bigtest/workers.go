@@ -32,7 +32,8 @@ func RunWorkers(tb testing.TB, newWorkers func(big.UnitJob) big.Workers, trial T
 	end := big.Clock()
 	testset.Must(tb, workers.Dismiss())
 	account := workers.Account()
-	account.Core.StartNs, account.Core.EndNs = start, end
+	account.Core.StartNs = start
+	account.Core.EndNs = end
 	data, err := json.Marshal(account)
 	testset.Must(tb, err)
 	report := lab.UnitReport{Unit: big.RoleAll, PID: account.PID, Data: data}

@@ -95,10 +95,13 @@ func (w *worker) Handle(r *leanhttp.Request, a *leanhttp.Answer) {
 	switch {
 	case is(r, http.MethodGet, "/ping"):
 		w.rules.Answered()
-		a.ContentType, a.Body = textType, w.pong
+		a.ContentType = textType
+		a.Body = w.pong
 	case is(r, http.MethodPost, "/start"):
 		if status, err := w.start(r.Body); err != nil {
-			a.Status, a.ContentType, a.Body = status, textType, []byte(err.Error()+"\n")
+			a.Status = status
+			a.ContentType = textType
+			a.Body = []byte(err.Error() + "\n")
 		}
 	case is(r, http.MethodPost, "/stop"):
 		w.loop.Stop() // after this batch of events, in which the answer is still written

@@ -170,7 +170,8 @@ func TestMailboxTakesPongBesidePings(t *testing.T) {
 
 func TestQueueKeepsOrderAroundTheRing(t *testing.T) {
 	q := newQueue(5)
-	next, oldest := slot(0), slot(0)
+	next := slot(0)
+	oldest := slot(0)
 	for range 100 {
 		for q.length() < 5 {
 			q.push(next)
@@ -186,7 +187,8 @@ func TestQueueKeepsOrderAroundTheRing(t *testing.T) {
 }
 
 func TestBench(t *testing.T) {
-	busy, sleeper := newProcessor(10), newProcessor(10)
+	busy := newProcessor(10)
+	sleeper := newProcessor(10)
 	for at := range slot(7) {
 		busy.queue.push(at)
 	}

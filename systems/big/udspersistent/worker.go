@@ -79,7 +79,8 @@ func (w *worker) meet(message udsservice.Message) error {
 		return fmt.Errorf("neighbourhood %q: want %d with %s at index %d", neighbourhood, w.job.Workers, w.address,
 			own)
 	}
-	w.neighbourhood, w.links = neighbourhood, make([]*link, len(neighbourhood))
+	w.neighbourhood = neighbourhood
+	w.links = make([]*link, len(neighbourhood))
 	first := own + 1
 	w.missing = len(neighbourhood) - 1
 	if w.job.SelfPings {

@@ -86,7 +86,8 @@ func (w *worker) meet(message Message) error {
 	if err != nil {
 		return err
 	}
-	w.neighbourhood, w.indexes = neighbourhood, map[string]int{}
+	w.neighbourhood = neighbourhood
+	w.indexes = map[string]int{}
 	for index, address := range neighbourhood {
 		w.indexes[address] = index
 	}

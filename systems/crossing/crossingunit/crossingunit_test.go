@@ -92,7 +92,9 @@ func TestCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			setAddress(t)
-			job.Callers, job.Calls, job.To = 4, 25, "callee"
+			job.Callers = 4
+			job.Calls = 25
+			job.To = "callee"
 			caller := start(job, crossing.RoleCaller) // it waits for the callee
 			callee := start(job, crossing.RoleCallee)
 			caller.await(t, lab.EventReady)
@@ -100,7 +102,8 @@ func TestCalls(t *testing.T) {
 			if finished := caller.await(t, lab.EventFinished); finished.ElapsedSeconds <= 0 {
 				t.Errorf("finished after %g s", finished.ElapsedSeconds)
 			}
-			made, served := caller.account(t), callee.account(t).Served
+			made := caller.account(t)
+			served := callee.account(t).Served
 			if want := int64(1 + 4*warmUp); made.Right != 100 || made.Wrong != 0 || made.Before != want ||
 				served != 100+want {
 				t.Errorf("made %+v, served %d", made, served)

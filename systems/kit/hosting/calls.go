@@ -64,7 +64,9 @@ type Server interface {
 
 // NewServer returns a server for calls over the binding. It completes the settings with those of the calls.
 func (c Calls) NewServer(serving rpc.Serving) (Server, error) {
-	serving.MaxBody, serving.ProblemOf, serving.Codec = c.MaxMessage, c.ProblemOf, c.Encoding
+	serving.MaxBody = c.MaxMessage
+	serving.ProblemOf = c.ProblemOf
+	serving.Codec = c.Encoding
 	switch c.Binding {
 	case GRPC:
 		return grpcgo.NewServer(serving), nil

@@ -37,7 +37,8 @@ func (l *ErrorLog) Error(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.began) >= time.Second {
-		l.began, l.written = now, 0
+		l.began = now
+		l.written = 0
 	}
 	if l.written == errorsPerSecond {
 		l.leftOut++

@@ -87,7 +87,8 @@ func NewUnit(
 	if calls.Security, err = Security(s.Security, dir, role); err != nil {
 		return u, fmt.Errorf("unit %s: %w", name, err)
 	}
-	calls.Encoding, calls.Balancing = Encoding(s.Encoding), Balancing(s.Balancing)
+	calls.Encoding = Encoding(s.Encoding)
+	calls.Balancing = Balancing(s.Balancing)
 	guards := guardSettings(s.Resilience)
 	guards.Repeatable = repeatable
 	calls.Guards = resilient.New(guards)

@@ -23,7 +23,8 @@ func Protect(units []lab.UnitSpec, security string) error {
 	if err != nil {
 		return err
 	}
-	names, identities := map[string][]string{}, map[string][]byte{}
+	names := map[string][]string{}
+	identities := map[string][]byte{}
 	for _, u := range units {
 		names[u.Role] = append(names[u.Role], u.Name)
 	}

@@ -18,7 +18,8 @@ import (
 func TestKeysAreInFilesOnly(t *testing.T) {
 	units := []lab.UnitSpec{{Name: "orders-1", Role: "orders"}, {Name: "orders-2", Role: "orders"},
 		{Name: "stock", Role: "stock"}}
-	units[2].Files, units[2].Args = map[string][]byte{"key": []byte("other")}, []string{"{}"}
+	units[2].Files = map[string][]byte{"key": []byte("other")}
+	units[2].Args = []string{"{}"}
 	testset.Must(t, hosting.Protect(units, kit.MutualTLS))
 	first, second := units[0].Files["orders.pem"], units[1].Files["orders.pem"]
 	stock := units[2].Files["stock.pem"]

@@ -21,7 +21,8 @@ import (
 
 // TestSpansAreKept: KeepSpans makes a numbered folder for each trial, and nothing without a parent.
 func TestSpansAreKept(t *testing.T) {
-	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "spans")
+	dir := t.TempDir()
+	to := filepath.Join(t.TempDir(), "spans")
 	tracer := spans.NewProvider(1)
 	_, root := spans.Enter(t.Context(), tracer, "POST /orders")
 	root.End()

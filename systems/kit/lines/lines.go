@@ -57,7 +57,8 @@ func Of(packages ...string) map[string]int {
 		known := false
 		for path, lines := range counts() {
 			if path == folder || below && strings.HasPrefix(path, folder+"/") {
-				found[path], known = lines, true
+				found[path] = lines
+				known = true
 			}
 		}
 		if !known {

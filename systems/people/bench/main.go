@@ -88,8 +88,8 @@ const sealRounds = 8
 
 // playSeal measures the time of hashing and encrypting a profile.
 func playSeal() ([]figures.Figure, error) {
-	about, text := []byte("profiles 0123456789abcdef"),
-		[]byte(strings.Repeat("a property of thirty-two bytes, ", len(people.Profiles.Properties())))
+	about := []byte("profiles 0123456789abcdef")
+	text := []byte(strings.Repeat("a property of thirty-two bytes, ", len(people.Profiles.Properties())))
 	var all []figures.Figure
 	for _, mode := range []string{seal.GCM, seal.ECB} {
 		sealer, err := seal.New(mode, make([]byte, seal.KeySize))
@@ -148,7 +148,8 @@ func playStore(ctx context.Context, store string, o options) (all []figures.Figu
 	for i, name := range []string{stock, lean, "statements on " + store} {
 		var cpu []float64
 		for _, m := range played[i][o.warmUp:] {
-			rates[i], cpu = append(rates[i], m.rate), append(cpu, m.cpu)
+			rates[i] = append(rates[i], m.rate)
+			cpu = append(cpu, m.cpu)
 		}
 		all = append(all, figures.Median(name, "1/s", lab.HigherIsBetter, rates[i]),
 			figures.Median(name+", processor time per request", "s", lab.LowerIsBetter, cpu))

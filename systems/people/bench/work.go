@@ -36,7 +36,8 @@ type measure struct {
 
 // measured begins a trial and returns the function that ends it and returns its measure.
 func (w work) measured() (ended func() measure) {
-	began, spent := time.Now(), figures.OwnCPU()
+	began := time.Now()
+	spent := figures.OwnCPU()
 	return func() measure {
 		requests := 2 * float64(w.records)
 		return measure{rate: requests / time.Since(began).Seconds(),

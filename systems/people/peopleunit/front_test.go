@@ -20,7 +20,8 @@ import (
 // TestFrontsAnswerAlike sends the same requests to both fronts over one database: some that the lean front
 // answers itself, and others that it leaves to net/http.
 func TestFrontsAnswerAlike(t *testing.T) {
-	folder, key := t.TempDir(), make([]byte, 16)
+	folder := t.TempDir()
+	key := make([]byte, 16)
 	stock := start(t, architecture.Monolith, nil, folder, key)
 	lean := start(t, architecture.Monolith, map[string]string{architecture.KnobFront: architecture.Lean}, folder,
 		key)
@@ -104,7 +105,8 @@ func TestOnlyFetchingIsRetried(t *testing.T) {
 		Peer: func(string) (string, error) { return hostingtest.Nobody(t), nil }})
 	testset.Must(t, err)
 	defer func() { _ = u.Close() }() // it has made no connection
-	persons, ctx := u.keepers[people.Persons], t.Context()
+	persons := u.keepers[people.Persons]
+	ctx := t.Context()
 	for what, c := range map[string]struct {
 		call func() error
 		want int64

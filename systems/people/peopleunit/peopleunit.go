@@ -120,7 +120,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if err != nil {
 		return nil, err
 	}
-	u.Peer, u.UnitOf = place.Peer, func(kind string) string { return design.Hosting(kind).Name }
+	u.Peer = place.Peer
+	u.UnitOf = func(kind string) string { return design.Hosting(kind).Name }
 	if err := u.join(ctx, place); err != nil {
 		return nil, errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())
 	}
@@ -177,7 +178,8 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 func openStores(
 	ctx context.Context, u *hosting.Unit, design architecture.Design, address string, hosts func(string) bool,
 ) (map[people.Kind]*wide.Store, error) {
-	opened, byName := map[people.Kind]*wide.Store{}, map[string]*wide.Store{}
+	opened := map[people.Kind]*wide.Store{}
+	byName := map[string]*wide.Store{}
 	for _, kind := range people.Kinds() {
 		if !hosts(string(kind)) {
 			continue

@@ -32,7 +32,8 @@ func TestWhatIsSealedOpensUnchanged(t *testing.T) {
 			}
 		}
 	}
-	one, other := sealer(t, GCM, 1).Seal(nil, []byte("same")), sealer(t, GCM, 1).Seal(nil, []byte("same"))
+	one := sealer(t, GCM, 1).Seal(nil, []byte("same"))
+	other := sealer(t, GCM, 1).Seal(nil, []byte("same"))
 	if bytes.Equal(one, other) {
 		t.Error("equal texts look equal with GCM")
 	}
@@ -42,7 +43,8 @@ func TestWhatIsSealedOpensUnchanged(t *testing.T) {
 // another record and with another key.
 func TestErrorsOfOpen(t *testing.T) {
 	for _, mode := range []string{GCM, ECB} {
-		s, about := sealer(t, mode, 1), []byte("persons 1")
+		s := sealer(t, mode, 1)
+		about := []byte("persons 1")
 		sealed := s.Seal(about, []byte("Ada Lovelace, programmer"))
 		refused := func(what string, about, sealed []byte, want ...error) {
 			text, err := s.Open(about, sealed)

@@ -63,7 +63,8 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	default:
 		steps = append(append(steps, turns...), move)
 	}
-	from.System, from.Knobs = people.Name, before
+	from.System = people.Name
+	from.Knobs = before
 	return loaded.Walk(from, to, steps, s.Describe().Check)
 }
 

@@ -105,10 +105,14 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	for i, u := range design.Units {
 		job.Unit = u.Name
 		unit := kit.Unit(u.Name, people.Name, job)
-		unit.Listens, unit.Scalable, unit.Node, unit.Stage = true, true, behind, 1
+		unit.Listens = true
+		unit.Scalable = true
+		unit.Node = behind
+		unit.Stage = 1
 		unit.Files = map[string][]byte{peopleunit.KeyFile: hex.AppendEncode(nil, keyOf(seed))}
 		if i == 0 { // it has the gateway, and ends first
-			unit.Node, unit.Stage = front, 0
+			unit.Node = front
+			unit.Stage = 0
 			for _, other := range design.Units[1:] {
 				unit.Peers = append(unit.Peers, other.Name)
 				unit.Uses = append(unit.Uses, lab.Use{To: other.Name, How: design.Calls})

@@ -177,7 +177,8 @@ func (tr trial) leftover(t *testing.T) lab.Leftover {
 	testset.Must(t, err)
 	testset.Must(t, store.Close())
 	left := loadedtest.Left(t, tr.history...)
-	left.Seed, left.Addresses = 7, map[string]string{peopleunit.ServiceDatabase: address}
+	left.Seed = 7
+	left.Addresses = map[string]string{peopleunit.ServiceDatabase: address}
 	return left
 }
 
@@ -291,8 +292,10 @@ func TestUsageOfEachPartOfTheSystem(t *testing.T) {
 		metered.Units = append(metered.Units,
 			lab.UnitUsage{Unit: lab.Unit{Name: name, Role: role}, Host: host, Usage: used})
 		of := metered.Roles[role]
-		of.Units, of.CPUSeconds, of.MeanMemoryBytes, of.PeakMemoryBytes = of.Units+1, of.CPUSeconds+cpu,
-			of.MeanMemoryBytes+memory, of.PeakMemoryBytes+2*memory
+		of.Units = of.Units + 1
+		of.CPUSeconds = of.CPUSeconds + cpu
+		of.MeanMemoryBytes = of.MeanMemoryBytes + memory
+		of.PeakMemoryBytes = of.PeakMemoryBytes + 2*memory
 		metered.Roles[role] = of
 	}
 	add(lab.RoleGenerator, lab.RoleGenerator, lab.UnitHost{}, 100, 1000)
@@ -360,8 +363,8 @@ func TestUsageThatWasNotMeasuredIsLeftOut(t *testing.T) {
 }
 
 func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
-	monolith, services := variant(architecture.Monolith, lab.Process, nil),
-		variant(architecture.Services, lab.Process, nil)
+	monolith := variant(architecture.Monolith, lab.Process, nil)
+	services := variant(architecture.Services, lab.Process, nil)
 	twoHosts := variant(architecture.ServicesTwoHosts, lab.DockerHost, nil)
 	grpc := variant(architecture.Services, lab.Process,
 		map[string]string{architecture.KnobCalls: architecture.GRPC, architecture.KnobPool: "9"})
@@ -396,7 +399,8 @@ func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
 }
 
 func TestBackingsOfPeople(t *testing.T) {
-	s, v := System{}, variant(architecture.Monolith, lab.Process, nil)
+	s := System{}
+	v := variant(architecture.Monolith, lab.Process, nil)
 	if got, err := s.OnBackings(v, []string{"cassandra"}); err != nil ||
 		got[architecture.KnobStore] != "cassandra" {
 		t.Errorf("%v, %v", got, err)

@@ -317,7 +317,8 @@ func placed(a lab.Analysis, variant string, rate float64) truth {
 // measuredIn returns the figures of a variant under a load, as far as an analysis has them: the medians over
 // trials, since one of few that was disturbed would move a mean by any factor.
 func measuredIn(a lab.Analysis, variant, factor string, level float64) truth {
-	found, figures := truth{}, figuresOf(a.Metrics)
+	found := truth{}
+	figures := figuresOf(a.Metrics)
 	for _, r := range a.Results {
 		figure, wanted := figures[r.Metric]
 		if is, known := r.Point.Level(factor); wanted && r.Variant == variant && known && is == level {
@@ -392,7 +393,8 @@ func rehearsed(folder *store.Folder, m model.Model, rate float64) (truth, error)
 	if err != nil {
 		return nil, err
 	}
-	is, figures := truth{}, figuresOf(found.Metrics)
+	is := truth{}
+	figures := figuresOf(found.Metrics)
 	for _, f := range predict.Rehearsed(found, changed, m, predict.Quantities(found.Metrics)) {
 		load := predict.Load(f.Point)
 		if f.Changed != nil && (load.Users > 0 || load.Rate == rate) {

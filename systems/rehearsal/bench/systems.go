@@ -77,11 +77,13 @@ func subjects() []subject {
 		targets: splits(strings.ReplaceAll(contents, "+", ",")+","+others, contents,
 			"posts+user-timelines+home-timelines")}
 	peopleApart, socialApart := people, social
-	peopleApart.from, peopleApart.targets = "apart", []target{
+	peopleApart.from = "apart"
+	peopleApart.targets = []target{
 		{placement: "gateway+persons,addresses,profiles", merge: "gateway,persons"},
 		{placement: "addresses+profiles,gateway,persons", merge: "addresses,profiles"},
 		{placement: "together", merge: "gateway,persons,addresses,profiles"}}
-	socialApart.from, socialApart.targets = "apart", []target{
+	socialApart.from = "apart"
+	socialApart.targets = []target{
 		{placement: contents + "," + others, merge: strings.ReplaceAll(contents, "+", ",")},
 		{placement: "posts+user-timelines+home-timelines,front,users,social-graph,compose,texts,media,unique-ids," +
 			"short-urls", merge: "posts,user-timelines,home-timelines"}}

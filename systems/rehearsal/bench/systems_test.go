@@ -59,7 +59,8 @@ func TestTargetsAreWhatIsPredicted(t *testing.T) {
 // TestAPatternHasTheCallsOfItsTarget: in the model of a pattern as many calls cross units as the pattern has.
 // That model can be rehearsed at the rates of its measurements, with the CPU time that was measured there.
 func TestAPatternHasTheCallsOfItsTarget(t *testing.T) {
-	of, rates := pattern{calls: 5, units: 2}, []float64{20, 400}
+	of := pattern{calls: 5, units: 2}
+	rates := []float64{20, 400}
 	path := "../testdata/shop.model.yaml"
 	text, err := os.ReadFile(path)
 	if err != nil {

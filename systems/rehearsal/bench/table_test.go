@@ -30,7 +30,8 @@ func TestTheTableSaysHowFarOff(t *testing.T) {
 	most := maps.Clone(is)
 	most[predict.FigureCapacity] = 500
 	shop := subject{system: "shop", from: "together"}
-	a, b := target{placement: "a"}, target{placement: "b+c,d", merge: "b,c"}
+	a := target{placement: "a"}
+	b := target{placement: "b+c,d", merge: "b,c"}
 	rows := []row{
 		{of: shop, target: a, rate: 20, answer: answered(0.0102), measured: is,
 			rehearsed: truth{predict.FigureMedian: 0.011, predict.FigureP99: 0.02, predict.FigureCPU: 0.001}},

@@ -90,7 +90,9 @@ func (r *rehearsed) sum() []rehearsal.Tally {
 	all := make([]rehearsal.Tally, len(r.design.Calls))
 	for _, u := range r.units {
 		for i, t := range u.Account().Calls {
-			all[i].Made, all[i].Served, all[i].Done = all[i].Made+t.Made, all[i].Served+t.Served, all[i].Done+t.Done
+			all[i].Made = all[i].Made + t.Made
+			all[i].Served = all[i].Served + t.Served
+			all[i].Done = all[i].Done + t.Done
 		}
 	}
 	return all
@@ -126,7 +128,8 @@ func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 				// A fractional count is random, and so are the counts of the calls below it: check the others.
 				want, whole := float64(operations), true
 				for at := call; at != nil; at = at.Caller {
-					want, whole = want*at.Count, whole && at.Count == math.Trunc(at.Count)
+					want = want * at.Count
+					whole = whole && at.Count == math.Trunc(at.Count)
 				}
 				if played := got.Served - before[i].Served; whole && float64(played) != want {
 					t.Errorf("%s of %s was played %d times, want %g", call.Name, call.Component, played, want)
@@ -236,9 +239,12 @@ func (d *deadlines) Play(ctx context.Context, _ *rehearsalpb.PlayRequest) (*rehe
 // TestAsynchronousCallsHaveADeadline, or a unit whose callee hangs would never finish its work.
 func TestAsynchronousCallsHaveADeadline(t *testing.T) {
 	called := taking(0, 1)
-	called.Async, called.Unit = true, 1
-	u, callee := playing(called), &deadlines{}
-	u.probing, u.parts = false, map[int]rehearsalpb.Part{1: callee}
+	called.Async = true
+	called.Unit = 1
+	u := playing(called)
+	callee := &deadlines{}
+	u.probing = false
+	u.parts = map[int]rehearsalpb.Part{1: callee}
 	var err error
 	u.counts, err = openCounts(t.TempDir(), 1)
 	testset.Must(t, err)

@@ -39,7 +39,8 @@ func (u *Unit) calibrate(ctx context.Context) error {
 			entries = append(entries, p)
 		}
 	}
-	isFront, probed := u.index == u.design.Front(), min(probedEntries, len(entries))
+	isFront := u.index == u.design.Front()
+	probed := min(probedEntries, len(entries))
 	if isFront {
 		probed += min(probedEntries, len(u.design.Roots))
 	}
@@ -215,7 +216,9 @@ func (u *Unit) probeStore(ctx context.Context, address string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	part, waited, begun := rehearsalpb.CallPart(client), time.Duration(0), time.Duration(0)
+	part := rehearsalpb.CallPart(client)
+	waited := time.Duration(0)
+	begun := time.Duration(0)
 	for i := range allProbes + warmUpProbes {
 		if i == warmUpProbes {
 			begun = clock(unix.CLOCK_PROCESS_CPUTIME_ID)

@@ -34,9 +34,11 @@ func taking(cpu time.Duration, count float64, calls ...*rehearsal.Call) *rehears
 // TestSubtract takes the program's own CPU time off the calls of an entry that its unit plays, and off no
 // others.
 func TestSubtract(t *testing.T) {
-	inside, outside := taking(5*time.Millisecond, 2), taking(time.Second, 1)
+	inside := taking(5*time.Millisecond, 2)
+	outside := taking(time.Second, 1)
 	outside.Unit = 1
-	entry, other := taking(10*time.Millisecond, 1, inside, outside), taking(time.Second, 1)
+	entry := taking(10*time.Millisecond, 1, inside, outside)
+	other := taking(time.Second, 1)
 	for own, want := range map[time.Duration]float64{4 * time.Millisecond: 0.8, time.Second: 0} {
 		u := playing(entry, inside, outside, other)
 		u.subtract(u.calls[0], own)

@@ -21,7 +21,8 @@ func (u *Unit) front(play func(context.Context, *preparedCall) error) http.Handl
 		Timeout:  requestTimeout, MaxBody: maxMessage, Healthy: u.settled})
 	for i, root := range u.design.Roots {
 		p := u.calls[root.Number]
-		request, answer := len(rehearsal.Body(p.In)), rehearsal.Body(p.Out)
+		request := len(rehearsal.Body(p.In))
+		answer := rehearsal.Body(p.Out)
 		f.Handle("PUT "+rehearsal.Path(i), func(ctx context.Context, r *http.Request) (front.Answer, error) {
 			text, err := front.ReadBody(r)
 			if err != nil {

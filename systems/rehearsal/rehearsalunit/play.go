@@ -68,7 +68,8 @@ func filler(bytes float64) string { return strings.Repeat("x", int(bytes+0.5)) }
 // play plays a call in this unit: half of its CPU time, its wait, its visits of stores, its calls, and the
 // other half of the CPU time. A probe calls no other unit, and counts nothing.
 func (u *Unit) play(ctx context.Context, p *preparedCall) error {
-	cpu, background := p.cpu.draw(), p.background.draw()
+	cpu := p.cpu.draw()
+	background := p.background.draw()
 	if !u.probing {
 		u.counts.add(p.Number, served)
 		u.counts.demanded().Add(int64(cpu + background))

@@ -75,7 +75,8 @@ func sendProbes(ctx context.Context, address string, request []byte, number int,
 	}
 	var complaint bytes.Buffer
 	command := exec.CommandContext(ctx, program, ProbeCommand, address, strconv.Itoa(number), pause.String())
-	command.Stdin, command.Stderr = bytes.NewReader(request), &complaint
+	command.Stdin = bytes.NewReader(request)
+	command.Stderr = &complaint
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("send probes: %w: %.500s", err, bytes.TrimSpace(complaint.Bytes()))
 	}

@@ -65,7 +65,8 @@ func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) 
 	if s.db == nil || v.Commits == 0 {
 		return s.sleeper.sleep(wait)
 	}
-	commits, all := executions(v.Commits), int(v.Statements+0.5)
+	commits := executions(v.Commits)
+	all := int(v.Statements + 0.5)
 	for i := range commits {
 		statements := all / commits
 		if i == 0 { // it also gets the remainder

@@ -86,7 +86,8 @@ func TestValuesHaveTheirDistribution(t *testing.T) {
 	d := model.Distribution{Mean: 3 * time.Millisecond, Quantiles: model.Quantiles{
 		"min": 1 * time.Millisecond, "p50": 2 * time.Millisecond, "p99": 9 * time.Millisecond,
 		"max": 20 * time.Millisecond}}
-	sum, v := time.Duration(0), values(d.Points())
+	sum := time.Duration(0)
+	v := values(d.Points())
 	const draws = 200_000
 	for range draws {
 		sum += v.draw()

@@ -89,7 +89,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	for i, u := range design.Units {
 		unit := kit.Unit(u.Name, rehearsal.Name,
 			rehearsal.Job{Architecture: v.Architecture, Knobs: v.Knobs, Unit: u.Name, Pause: pause(p)})
-		unit.Listens, unit.Scalable, unit.Limits.CPU = true, u.Store == nil && !hasDatabase(design, i), u.Cores
+		unit.Listens = true
+		unit.Scalable = u.Store == nil && !hasDatabase(design, i)
+		unit.Limits.CPU = u.Cores
 		unit.Files = map[string][]byte{rehearsal.ModelFile: text}
 		unit.Uses = []lab.Use{} // nil would stand for all peers and services
 		if i != design.Front() {
@@ -266,7 +268,8 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	for _, k := range rehearsal.Catalogue().Knobs {
 		steps = append(steps, loaded.Turn(k.Name, after[k.Name]))
 	}
-	from.System, from.Knobs = rehearsal.Name, before
+	from.System = rehearsal.Name
+	from.Knobs = before
 	return loaded.Walk(from, to, steps, s.Describe().Check)
 }
 

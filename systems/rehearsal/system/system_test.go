@@ -43,7 +43,8 @@ func TestUnitsPlayTheCPUTimesOfTheRate(t *testing.T) {
 	testset.Must(t, err)
 	low := model.Measurement{Rate: 10, Time: m.Operations[0].Call.CPU, CPU: m.Operations[0].Call.CPU}
 	high := low
-	high.Rate, high.CPU.Mean = 100, low.CPU.Mean/2
+	high.Rate = 100
+	high.CPU.Mean = low.CPU.Mean / 2
 	m.Measured = []model.Measurement{low, high}
 	var text strings.Builder
 	testset.Must(t, m.Write(&text))
@@ -109,7 +110,8 @@ func TestComponentsLeaveOneAfterAnother(t *testing.T) {
 		variant(rehearsal.AsIs, "placement=orders,stock,payments+mail,front", "calls=grpc"))
 	var names, placements []string
 	for _, stop := range stops {
-		names, placements = append(names, stop.Name), append(placements, stop.Knobs["placement"])
+		names = append(names, stop.Name)
+		placements = append(placements, stop.Knobs["placement"])
 	}
 	if strings.Join(names, " ") != "as-is orders-apart stock-apart calls-grpc" {
 		t.Errorf("the stops are %v: %s", names, got)
@@ -186,7 +188,8 @@ func TestAudit(t *testing.T) {
 		"a call is lost": {func(c []rehearsal.Tally) { c[3].Served, c[3].Done = 1, 1 }, history,
 			lab.AuditInvalid, "lost: Pay of payments (call 3) was played to its end 1 times, and 2 were made"},
 		"a call is cut short, as one operation was": {func(c []rehearsal.Tally) {
-			c[0].Done, c[3] = 1, rehearsal.Tally{Made: 2, Served: 1, Done: 1}
+			c[0].Done = 1
+			c[3] = rehearsal.Tally{Made: 2, Served: 1, Done: 1}
 		}, strings.Replace(history, "ok", "fail", 1), lab.AuditValid, ""},
 		"a call is made up": {func(c []rehearsal.Tally) { c[3].Served++; c[3].Done++ }, history, lab.AuditInvalid,
 			"made_up: Pay of payments (call 3) was played 3 times and made 2 times"},

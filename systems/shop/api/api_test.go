@@ -34,7 +34,8 @@ type scripted struct {
 func (s *scripted) CreateOrder(
 	ctx context.Context, in *shoppb.CreateOrderRequest,
 ) (*shoppb.CreateOrderResponse, error) {
-	s.asked, s.ctx = in, ctx
+	s.asked = in
+	s.ctx = ctx
 	return s.answer, s.err
 }
 

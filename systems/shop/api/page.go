@@ -32,7 +32,8 @@ func (a api) orderPage(ctx context.Context, id string) (OrderPage, error) {
 		return ignoreKind(shop.NotFound, err)
 	})
 	lines := order.GetLines()
-	products, stocks := make([]*shoppb.Product, len(lines)), make([]*shoppb.Stock, len(lines))
+	products := make([]*shoppb.Product, len(lines))
+	stocks := make([]*shoppb.Stock, len(lines))
 	for i, line := range lines {
 		product := line.GetProductId()
 		all.Go(func() (err error) {

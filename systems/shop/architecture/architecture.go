@@ -157,7 +157,8 @@ func catalogue() kit.Catalogue {
 // All returns the architectures with their knobs; the first value of each knob is the architecture's own.
 func All() []lab.Architecture {
 	shops := catalogue()
-	all, names := shops.All(), shops.Names()
+	all := shops.All()
+	names := shops.Names()
 	for i, a := range all {
 		if slices.Contains(names, a.Name+tuned) {
 			all[i].Tuned = a.Name + tuned
@@ -183,7 +184,8 @@ func presets() []kit.Preset {
 		return settings
 	}
 	better := func(settings map[string]string) map[string]string {
-		settings[KnobBatching], settings[KnobRuntime] = batchingOn, runtimeSharedHost
+		settings[KnobBatching] = batchingOn
+		settings[KnobRuntime] = runtimeSharedHost
 		return settings
 	}
 	return []kit.Preset{

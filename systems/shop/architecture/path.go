@@ -130,7 +130,8 @@ func isStock(knob, value string) bool {
 // one side only.
 func align(from, to map[string]string, before, after Design, first func(binding string) string) {
 	for _, k := range knobs() {
-		idle, idleThen := before.idle(k.Name), after.idle(k.Name)
+		idle := before.idle(k.Name)
+		idleThen := after.idle(k.Name)
 		switch {
 		case idle != idleThen && isTurnedByItself(k.Name):
 		case idle != idleThen && k.Name == KnobBinding && idle:
@@ -238,7 +239,8 @@ func coordinations(from, to string) []string {
 
 // between returns the values from one to another, both included.
 func between(values []string, from, to string) []string {
-	i, j := slices.Index(values, from), slices.Index(values, to)
+	i := slices.Index(values, from)
+	j := slices.Index(values, to)
 	part := slices.Clone(values[min(i, j) : max(i, j)+1])
 	if i > j {
 		slices.Reverse(part)

@@ -59,7 +59,8 @@ func newSearch(from, to lab.Variant) (*search, error) {
 			}
 		}
 	}
-	s.stops[0], s.stops[s.all()] = from, to
+	s.stops[0] = from
+	s.stops[s.all()] = to
 	return s, nil
 }
 

@@ -139,7 +139,8 @@ func TestEveryColumnIsJudgedOrSaidNotToBe(t *testing.T) {
 			}
 		}
 	}
-	judged, unjudged := judgedColumns(), unjudgedColumns()
+	judged := judgedColumns()
+	unjudged := unjudgedColumns()
 	for column := range declared {
 		_, is := judged[column]
 		if why := unjudged[column]; is == (why != "") {
@@ -271,9 +272,11 @@ func (f finished) expectColumn(t *testing.T, name string, change changedColumn) 
 	}
 	set := func(value any) {
 		t.Helper()
-		text, args := "UPDATE "+table+" SET "+column+" = ? WHERE 1 = 1", []any{value}
+		text := "UPDATE " + table + " SET " + column + " = ? WHERE 1 = 1"
+		args := []any{value}
 		for _, key := range place.keys {
-			text, args = text+" AND "+key+" = ?", append(args, now[key])
+			text = text + " AND " + key + " = ?"
+			args = append(args, now[key])
 		}
 		changed, err := db.Exec(t.Context(), text, args...)
 		if err != nil || changed != 1 {
@@ -286,7 +289,8 @@ func (f finished) expectColumn(t *testing.T, name string, change changedColumn) 
 	set(to)
 	got := f.judge(t)
 	set(typed(old))
-	says, verdict := cmp.Or(change.says, name), cmp.Or(change.verdict, lab.AuditInvalid)
+	says := cmp.Or(change.says, name)
+	verdict := cmp.Or(change.verdict, lab.AuditInvalid)
 	owner := place.owner + " " + whose
 	if column == key && place.owner != "order" {
 		owner = "there is no " + whose

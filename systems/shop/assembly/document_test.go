@@ -13,7 +13,8 @@ import (
 // TestShopsKeepToTheirDocument sends requests made from the document, on every database and where calls and
 // events cross units.
 func TestShopsKeepToTheirDocument(t *testing.T) {
-	created, accepted := []string{"createOrder 201", "cancelOrder 200"}, []string{"createOrder 202",
+	created := []string{"createOrder 201", "cancelOrder 200"}
+	accepted := []string{"createOrder 202",
 		"cancelOrder 409"}
 	for name, c := range map[string]struct {
 		shape

@@ -128,7 +128,8 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			design, target := designOf(t, architecture.Async, c.turned), c.broker(t)
+			design := designOf(t, architecture.Async, c.turned)
+			target := c.broker(t)
 			running, public := start(t, design, eventParts{broker: target.config, logError: func(error) {},
 				wrap: func(c broker.Client) broker.Client { return chaos{c} }})
 			poison(t, target.config, design)
@@ -182,10 +183,13 @@ func (c *customers) remember(status int, attempt audit.Attempt, sent time.Time, 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	attempt.Outcome = audit.OutcomeFail
-	attempt.ActualNS, attempt.CompleteNS = sent.UnixNano(), sent.Add(time.Since(sent)).UnixNano()
+	attempt.ActualNS = sent.UnixNano()
+	attempt.CompleteNS = sent.Add(time.Since(sent)).UnixNano()
 	if status < 300 {
-		attempt.Outcome, attempt.Order, attempt.State, attempt.Version = audit.OutcomeOK, order.OrderID,
-			order.State, order.Version
+		attempt.Outcome = audit.OutcomeOK
+		attempt.Order = order.OrderID
+		attempt.State = order.State
+		attempt.Version = order.Version
 	}
 	c.history = append(c.history, attempt)
 }
@@ -255,7 +259,8 @@ func (c *customers) send(t *testing.T, operation, key, path, body string) (order
 // expectSettled waits until the shop has nothing to do and audits it.
 func (s shopOf) expectSettled(t *testing.T, clients *customers) {
 	t.Helper()
-	open, around := s.database(t, s.design.DatabaseOf), s.onlooker(t)
+	open := s.database(t, s.design.DatabaseOf)
+	around := s.onlooker(t)
 	s.settle(t, open, around.Broker)
 	got := s.judge(t, open, around.Documents, clients)
 	t.Logf("%s: %v", got.Verdict, got.Counts)
@@ -321,8 +326,11 @@ func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *
 	}
 	in, err := system.Recorded(t.Context(), s.design, from)
 	testset.Must(t, err)
-	in.Seed, in.Fresh, in.History = suiteSeed(), suiteSeed(), clients.history
-	in.UnixClock, in.Drained = true, true
+	in.Seed = suiteSeed()
+	in.Fresh = suiteSeed()
+	in.History = clients.history
+	in.UnixClock = true
+	in.Drained = true
 	if s.design.Reference == architecture.Replicated {
 		in.Replica = &audit.Replica{}
 	}

@@ -98,7 +98,8 @@ func (f *fuzzer) request(route *routers.Route) request {
 func (f *fuzzer) fill(made *request) {
 	if len(f.seen.created) > 0 && f.random.IntN(6) == 0 {
 		before := f.seen.created[f.random.IntN(len(f.seen.created))]
-		made.header, made.body = before.header.Clone(), before.body
+		made.header = before.header.Clone()
+		made.body = before.body
 		return
 	}
 	schema := made.route.Operation.RequestBody.Value.Content.Get("application/json").Schema.Value

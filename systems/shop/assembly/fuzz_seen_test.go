@@ -39,7 +39,8 @@ func (s *seen) learn(made request, got reply) {
 		return // the description itself is no JSON
 	}
 	if made.route.Operation.OperationID == "createOrder" && len(s.created) < maxSeen {
-		s.orders, s.created = append(s.orders, body.OrderID), append(s.created, made)
+		s.orders = append(s.orders, body.OrderID)
+		s.created = append(s.created, made)
 	}
 	if s.next == nil {
 		s.next = map[string]url.Values{}

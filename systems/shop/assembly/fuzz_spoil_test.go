@@ -29,7 +29,8 @@ func strange() []string {
 
 func (f *fuzzer) spoilPath(made *request) {
 	names := sortedKeys(made.path)
-	name, value := pick(f.random, names), pick(f.random, strange())
+	name := pick(f.random, names)
+	value := pick(f.random, strange())
 	made.path[name] = value
 	if name != "orderId" && oddNumber(value) {
 		made.wrong = "path"

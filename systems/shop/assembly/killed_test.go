@@ -36,7 +36,8 @@ type process struct {
 // command returns the unit's program with a job.
 func (p process) command(t *testing.T, job assembly.UnitJob) *exec.Cmd {
 	t.Helper()
-	job.Architecture, job.Knobs = architecture.Async, p.knobs
+	job.Architecture = architecture.Async
+	job.Knobs = p.knobs
 	text, err := json.Marshal(job)
 	testset.Must(t, err)
 	unit := exec.Command(p.program, string(text))

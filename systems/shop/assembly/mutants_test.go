@@ -168,7 +168,8 @@ const (
 // expectCaught places orders until the audit finds one of the rules broken.
 func (s shopOf) expectCaught(t *testing.T, clients *customers, rules string) {
 	t.Helper()
-	open, around := s.database(t, s.design.DatabaseOf), s.onlooker(t)
+	open := s.database(t, s.design.DatabaseOf)
+	around := s.onlooker(t)
 	for ordered := ordersPerAudit; ordered <= ordersPerMutant; ordered += ordersPerAudit {
 		clients.order(t, ordersPerAudit)
 		s.settle(t, open, around.Broker)

@@ -29,7 +29,8 @@ func (u *Unit) observe(ctx context.Context) (err error) {
 		return err
 	}
 	u.Keep(u.observed)
-	u.around.Final, u.around.Shown = u.observed.Final, u.observed.Shown
+	u.around.Final = u.observed.Final
+	u.around.Shown = u.observed.Shown
 	if !u.kind.Hosts(shop.ComponentOrders) {
 		return nil
 	}

@@ -38,7 +38,8 @@ type running struct {
 // runUnits prepares and starts a shop and waits until it is healthy.
 func runUnits(t *testing.T, name string, turned map[string]string) *running {
 	t.Helper()
-	design, address := designOf(t, name, turned), shoptest.Address(t)
+	design := designOf(t, name, turned)
+	address := shoptest.Address(t)
 	s := &running{client: newClient("http://" + address), dir: t.TempDir(),
 		reports: map[string]assembly.Report{}}
 	s.data = "sqlite://" + s.dir + "/data"
@@ -200,7 +201,8 @@ func checkShowings(t *testing.T, name string, observed observation.Observations,
 		}
 		return
 	}
-	orders, stock := map[string]bool{}, 0
+	orders := map[string]bool{}
+	stock := 0
 	for change, showing := range observed.Showings {
 		if showing.Shown < showing.Made {
 			t.Errorf("%v was shown before it was made: %+v", change, showing)

@@ -246,7 +246,8 @@ func (s shopOf) listen(t *testing.T) net.Listener {
 	t.Helper()
 	network, place := "tcp", "127.0.0.1:0"
 	if s.design.Binding.OverUnix() {
-		network, place = "unix", t.TempDir()+"/s"
+		network = "unix"
+		place = t.TempDir() + "/s"
 	}
 	listener, err := net.Listen(network, place)
 	testset.Must(t, err)

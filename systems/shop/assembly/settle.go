@@ -99,7 +99,8 @@ func (l *look) underway(ctx context.Context, db *database.DB) (bool, error) {
 func (l *look) moving(ctx context.Context) (bool, error) {
 	more, err := l.onItsWay(ctx)
 	if err != nil || more {
-		l.still, l.final = 0, time.Time{}
+		l.still = 0
+		l.final = time.Time{}
 		return more, err
 	}
 	if l.final.IsZero() {
@@ -148,7 +149,8 @@ func (l *orderLook) open(ctx context.Context, db *database.DB) (bool, error) {
 	case l.sure:
 		return false, nil
 	case l.from == "":
-		l.from, l.sure = newest, true
+		l.from = newest
+		l.sure = true
 		return false, nil
 	}
 	l.from = ""
@@ -232,7 +234,8 @@ func (u *Unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow 
 			return
 		}
 	}
-	work, quiet := look{unit: u, before: event.Working}, 1
+	work := look{unit: u, before: event.Working}
+	quiet := 1
 	if u.design.Broker != "" {
 		quiet = settledLooks - 1
 		if follow {

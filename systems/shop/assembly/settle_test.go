@@ -75,7 +75,8 @@ func TestASagaThatCompensatesIsWaitedFor(t *testing.T) {
 func TestAwaitEndsWithTheLastLook(t *testing.T) {
 	for _, quiet := range []int{1, 2, 10} {
 		synctest.Test(t, func(t *testing.T) {
-			looks, begun := 0, time.Now()
+			looks := 0
+			begun := time.Now()
 			err := await(t.Context(), quiet, func(context.Context) (bool, error) {
 				looks++
 				return looks == 1, nil
@@ -91,7 +92,8 @@ func TestAwaitEndsWithTheLastLook(t *testing.T) {
 
 // TestAwaitEndsWithAnError: the caller is told at once that a look has failed.
 func TestAwaitEndsWithAnError(t *testing.T) {
-	planted, looks := errors.New("planted"), 0
+	planted := errors.New("planted")
+	looks := 0
 	err := await(t.Context(), 2, func(context.Context) (bool, error) {
 		looks++
 		return false, planted

@@ -60,10 +60,12 @@ func count(orders []api.Order) map[shop.State]int64 {
 
 func testSameKeyAtOnce(t *testing.T, c *client) {
 	const product, customer = 107, 14
-	bodies, keys := make([]string, 20), make([]string, 20)
+	bodies := make([]string, 20)
+	keys := make([]string, 20)
 	key := c.key()
 	for i := range bodies {
-		bodies[i], keys[i] = orderBody(customer, line{product, 1}), key
+		bodies[i] = orderBody(customer, line{product, 1})
+		keys[i] = key
 	}
 	for _, order := range placeAll(t, c, bodies, keys) {
 		if order.State != shop.StateConfirmed {
@@ -79,14 +81,16 @@ func testSameKeyAtOnce(t *testing.T, c *client) {
 // testScarceStock places twice as many orders as there is stock for: all of the stock is sold, and no more.
 func testScarceStock(t *testing.T, c *client) {
 	const first = 20 // the first of the customers
-	bodies, keys := make([]string, atOnce), make([]string, atOnce)
+	bodies := make([]string, atOnce)
+	keys := make([]string, atOnce)
 	for i := range bodies {
 		// Two lines in either order: a shop that locks the rows in the order of the lines would deadlock.
 		lines := []line{{scarceProduct, 1}, {scarceProduct - 1, 1}}
 		if i%2 == 1 {
 			lines[0], lines[1] = lines[1], lines[0]
 		}
-		bodies[i], keys[i] = orderBody(int64(first+i), lines...), c.key()
+		bodies[i] = orderBody(int64(first+i), lines...)
+		keys[i] = c.key()
 	}
 	orders := placeAll(t, c, bodies, keys)
 	states := count(orders)
@@ -110,7 +114,8 @@ func testOneAccount(t *testing.T, c *client) {
 	var bodies, keys []string
 	cheapest := int64(1) << 62
 	for product := int64(110); product < 170; product++ {
-		bodies, keys = append(bodies, orderBody(customer, line{product, quantity})), append(keys, c.key())
+		bodies = append(bodies, orderBody(customer, line{product, quantity}))
+		keys = append(keys, c.key())
 		cheapest = min(cheapest, quantity*c.price(t, product))
 	}
 	orders := placeAll(t, c, bodies, keys)

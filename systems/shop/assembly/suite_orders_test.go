@@ -23,7 +23,9 @@ func testHealth(t *testing.T, c *client) {
 
 func testConfirmed(t *testing.T, c *client) {
 	const product, customer = 1, 1
-	stock, account, price := c.stock(t, product), c.account(t, customer), c.price(t, product)
+	stock := c.stock(t, product)
+	account := c.account(t, customer)
+	price := c.price(t, product)
 	order := c.order(t, c.key(), customer, line{product, 3})
 	if order.State != shop.StateConfirmed || order.TotalCents != 3*price || order.CustomerID != customer ||
 		order.Rejection != nil {

@@ -131,7 +131,8 @@ func OpenDatabases(ctx context.Context, design architecture.Design, address stri
 	if err != nil {
 		return nil, err
 	}
-	all, byName := Databases{}, map[string]*database.DB{}
+	all := Databases{}
+	byName := map[string]*database.DB{}
 	for _, component := range shop.Components() {
 		name := design.DatabaseOf(component)
 		if byName[name] == nil {

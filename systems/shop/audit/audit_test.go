@@ -185,7 +185,10 @@ func TestBadIsFound(t *testing.T) {
 			lab.AuditInvalid, "I8: order B was seen cancelled (version 1) and later confirmed"},
 		{"an older state after an answer that overlaps", func(in *Input) {
 			slow, late := in.History[3], in.History[3]
-			slow.ActualNS, slow.CompleteNS, late.ActualNS, late.CompleteNS = 41, 60, 70, 75
+			slow.ActualNS = 41
+			slow.CompleteNS = 60
+			late.ActualNS = 70
+			late.CompleteNS = 75
 			in.History = append(in.History, slow, late)
 		}, lab.AuditInvalid, "I8: order B was seen cancelled (version 2) and later confirmed (version 1)"},
 		{"a version goes back", func(in *Input) { in.History[3].Version = 3 }, lab.AuditInvalid,
@@ -211,8 +214,10 @@ func TestBadIsFound(t *testing.T) {
 		}, lab.AuditUnknown, "nothing was confirmed"},
 		{"not waited for", func(in *Input) {
 			in.Drained = false
-			in.State.Orders["C"].State, in.State.Orders["C"].TotalCents = shop.StatePending, 100
-			in.State.Lines["C"][0].Name, in.State.Lines["C"][0].PriceCents = "thing 9", 100
+			in.State.Orders["C"].State = shop.StatePending
+			in.State.Orders["C"].TotalCents = 100
+			in.State.Lines["C"][0].Name = "thing 9"
+			in.State.Lines["C"][0].PriceCents = 100
 			in.History[2].State = shop.StatePending
 		}, lab.AuditUnknown, "1 orders are not final and were not waited for"},
 	}
@@ -290,7 +295,8 @@ func TestTheSameProblemsAreShown(t *testing.T) {
 		in.State.Orders[id] = &Order{ID: id, Key: "x" + id[:2], State: shop.StatePending}
 		in.State.Payments[id] = []Payment{{Customer: int64(100 + i), AmountCents: 1, State: "captured"}}
 	}
-	in.State.Products, in.State.KnownProducts = nil, []Product{{ID: 1}}
+	in.State.Products = nil
+	in.State.KnownProducts = []Product{{ID: 1}}
 	want := Judge(in).Problems
 	for range 5 {
 		if got := Judge(in).Problems; !slices.Equal(got, want) {

@@ -72,7 +72,8 @@ func (j *judge) asked() map[string]request {
 			r = request{a.Asked, a.ActualNS, a.CompleteNS, false}
 		}
 		r.what = cmp.Or(r.what, a.Asked)
-		r.first, r.last = min(r.first, a.ActualNS), max(r.last, a.CompleteNS)
+		r.first = min(r.first, a.ActualNS)
+		r.last = max(r.last, a.CompleteNS)
 		r.answered = r.answered || a.Outcome == OutcomeOK
 		found[a.Key] = r
 	}
@@ -153,7 +154,8 @@ func (j *judge) checkReason(order *Order, priced bool) {
 // reasons returns the possible reasons, by kind, for rejecting an order, in the words of the answer to its
 // customer. Only an order with prices came to stock and accounts.
 func (j *judge) reasons(order *Order, priced bool) map[rpc.Kind][]string {
-	lines, found := j.State.Lines[order.ID], map[rpc.Kind][]string{}
+	lines := j.State.Lines[order.ID]
+	found := map[rpc.Kind][]string{}
 	if priced {
 		found[shop.Declined] = []string{fmt.Sprintf("the balance of customer %d does not cover %d cents",
 			order.Customer, order.TotalCents)}
@@ -234,13 +236,15 @@ func (j *judge) checkSeeded() {
 	products := map[string][]Product{"products": j.State.Products}
 	customers := map[string][]Customer{"customers": j.State.Customers}
 	if j.Replica != nil || len(j.State.KnownProducts)+len(j.State.KnownCustomers) > 0 {
-		products["known_products"], customers["known_customers"] = j.State.KnownProducts, j.State.KnownCustomers
+		products["known_products"] = j.State.KnownProducts
+		customers["known_customers"] = j.State.KnownCustomers
 	}
 	for _, table := range slices.Sorted(maps.Keys(products)) {
 		rows := products[table]
 		j.checkIDs(table+".product_id", j.Seed.Products, each(rows, func(p Product) int64 { return p.ID }))
 		for _, p := range rows {
-			whose, want := "product "+strconv.FormatInt(p.ID, 10), j.Fresh.Product(p.ID)
+			whose := "product " + strconv.FormatInt(p.ID, 10)
+			want := j.Fresh.Product(p.ID)
 			j.checkColumn(whose, table+".name", p.Name, want.Name)
 			j.checkLast(whose, table, p)
 			if table == "products" {
@@ -252,7 +256,8 @@ func (j *judge) checkSeeded() {
 		rows := customers[table]
 		j.checkIDs(table+".customer_id", j.Seed.Customers, each(rows, func(c Customer) int64 { return c.ID }))
 		for _, c := range rows {
-			whose, want := "customer "+strconv.FormatInt(c.ID, 10), j.Fresh.Customer(c.ID)
+			whose := "customer " + strconv.FormatInt(c.ID, 10)
+			want := j.Fresh.Customer(c.ID)
 			j.checkColumn(whose, table+".name", c.Name, want.Name)
 			j.checkColumn(whose, table+".address", c.Address, want.Address)
 			if table == "customers" {

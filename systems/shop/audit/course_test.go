@@ -26,16 +26,19 @@ func journals(in *Input, of map[string]string) {
 			rows := in.State.Reservations
 			rows[id] = orOne(rows[id])
 			for i := range rows[id] {
-				rows[id][i].State, rows[id][i].Journal = state, text
+				rows[id][i].State = state
+				rows[id][i].Journal = text
 			}
 		case "payment":
 			rows := in.State.Payments
 			rows[id] = orOne(rows[id])
-			rows[id][0].State, rows[id][0].Journal = state, text
+			rows[id][0].State = state
+			rows[id][0].Journal = text
 		case "shipment":
 			rows := in.State.Shipments
 			rows[id] = orOne(rows[id])
-			rows[id][0].State, rows[id][0].Journal = state, text
+			rows[id][0].State = state
+			rows[id][0].Journal = text
 		}
 	}
 }

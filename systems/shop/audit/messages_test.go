@@ -104,11 +104,13 @@ func TestBadEventsAreFound(t *testing.T) {
 		{"told what never happened", func(in *Input) { in.Inboxes["payments"].Had["A/order.cancelled"] = true },
 			"I10: order A is confirmed, and payments was told order.cancelled"},
 		{"stuck, as its step was never told", func(in *Input) {
-			in.State.Orders["A"].State, in.State.Orders["A"].Journal = "pending", "pending10"
+			in.State.Orders["A"].State = "pending"
+			in.State.Orders["A"].Journal = "pending10"
 			delete(in.Inboxes["orders"].Had, "A/order.shipped")
 		}, "I10: order A is pending, and orders was never told order.shipped"},
 		{"stuck, as its placing was never told", func(in *Input) {
-			in.State.Orders["A"].State, in.State.Orders["A"].Journal = "pending", "pending10"
+			in.State.Orders["A"].State = "pending"
+			in.State.Orders["A"].Journal = "pending10"
 			delete(in.State.Reservations, "A")
 			delete(in.State.Payments, "A")
 			delete(in.State.Shipments, "A")
@@ -130,7 +132,8 @@ func TestBadEventsAreFound(t *testing.T) {
 // TestWithoutADrain: messages and orders under way break no rule in a trial that was not drained.
 func TestWithoutADrain(t *testing.T) {
 	in := goodEvents()
-	in.Drained, in.Views = false, &Views{}
+	in.Drained = false
+	in.Views = &Views{}
 	clear(in.Inboxes["orders"].Had)
 	expectVerdict(t, in, lab.AuditValid, "")
 }

@@ -151,7 +151,8 @@ type losesCancels struct {
 func (m losesCancels) Cancel(ctx context.Context, id string) (*shoppb.Order, error) {
 	order, err := m.book.Get(ctx, id)
 	if err == nil && order.GetState() == string(shop.StateConfirmed) {
-		order.State, order.Version = string(shop.StateCancelled), order.GetVersion()+1
+		order.State = string(shop.StateCancelled)
+		order.Version++
 	}
 	return order, err
 }
@@ -164,7 +165,8 @@ func withState(
 	return func(ctx context.Context, id string) (*shoppb.Order, error) {
 		order, err := book.Get(ctx, id)
 		if err == nil && order.GetState() == string(is) {
-			order.State, order.Version = string(shown), version
+			order.State = string(shown)
+			order.Version = version
 		}
 		return order, err
 	}

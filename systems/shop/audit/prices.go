@@ -22,7 +22,8 @@ type PriceVersion struct{ Product, Version int64 }
 // indexPrices sorts the prices of each product, and notes from when on orders must know
 // them: the replica had them, or the client that changed them had its answer.
 func (j *judge) indexPrices() {
-	j.prices, j.answered = map[int64][]Price{}, map[PriceVersion]int64{}
+	j.prices = map[int64][]Price{}
+	j.answered = map[PriceVersion]int64{}
 	for _, p := range j.State.Prices {
 		j.prices[p.Product] = append(j.pricesOf(p.Product), p)
 	}
@@ -121,7 +122,9 @@ func (j *judge) candidates(order *Order, product int64) []Price {
 	if !j.UnixClock {
 		return all
 	}
-	first, last, apart := 0, len(all), j.ClocksApart.Microseconds()
+	first := 0
+	last := len(all)
+	apart := j.ClocksApart.Microseconds()
 	written, err := readJournal(order.Journal)
 	for i, p := range all {
 		at, known := j.known[PriceVersion{product, p.Version}]
@@ -138,7 +141,8 @@ func (j *judge) candidates(order *Order, product int64) []Price {
 // checkPriceOf judges the price in a line: rule 14, or 13 if the product never had it.
 func (j *judge) checkPriceOf(order *Order, line Line) {
 	costs := func(p Price) bool { return p.Cents == line.PriceCents }
-	all, may := j.pricesOf(line.Product), j.candidates(order, line.Product)
+	all := j.pricesOf(line.Product)
+	may := j.candidates(order, line.Product)
 	switch {
 	case slices.ContainsFunc(may, costs):
 	case slices.ContainsFunc(all, costs):

@@ -14,7 +14,8 @@ func repricedGood() Input {
 	in.History = append(in.History, Attempt{Operation: OperationPrice, Outcome: OutcomeOK, ActualNS: 90,
 		CompleteNS: 95, Price: &Price{1, 2, 150, 0}})
 	in.State.Prices = []Price{{1, 2, 150, 26}}
-	in.State.Products[0].PriceCents, in.State.Products[0].Version = 150, 2
+	in.State.Products[0].PriceCents = 150
+	in.State.Products[0].Version = 2
 	in.State.KnownProducts = []Product{{1, "thing 1", "", 150, 2}, {2, "thing 2", "", 100, 1}}
 	in.State.KnownCustomers = []Customer{{1, "Ann", "", "1 Lamp Street"}, {2, "Bob", "", "2 Lamp Street"}}
 	in.Replica = &Replica{Shown: map[PriceVersion]int64{{1, 2}: 28_000}}
@@ -25,8 +26,10 @@ func repricedGood() Input {
 
 // pay makes order A cost 400 cents: product 1 twice for 150.
 func pay(in *Input) {
-	in.State.Orders["A"].TotalCents, in.State.Lines["A"][0].PriceCents = 400, 150
-	in.State.Payments["A"][0].AmountCents, in.State.Accounts[0].BalanceCents = 400, 600
+	in.State.Orders["A"].TotalCents = 400
+	in.State.Lines["A"][0].PriceCents = 150
+	in.State.Payments["A"][0].AmountCents = 400
+	in.State.Accounts[0].BalanceCents = 600
 }
 
 // Long because it is a table.
@@ -42,22 +45,29 @@ func TestPricesAreJudged(t *testing.T) {
 		}, ""},
 		"the old price, before the replica knew": {func(in *Input) {
 			in.State.Prices[0].ChangedUS = 3
-			in.State.Orders["A"].CreatedUS, in.Replica.Shown[PriceVersion{1, 2}] = 8, 8_000
+			in.State.Orders["A"].CreatedUS = 8
+			in.Replica.Shown[PriceVersion{1, 2}] = 8_000
 		}, ""},
 		"a later price": {pay, "I14: order A: order_lines.unit_price_cents of product 1 is 150, when it " +
 			"was taken valid were [100]"},
 		"a price older than the replica's": {func(in *Input) {
 			in.State.Prices[0].ChangedUS = 3
-			in.State.Orders["A"].CreatedUS, in.Replica.Shown[PriceVersion{1, 2}] = 8, 6_000
+			in.State.Orders["A"].CreatedUS = 8
+			in.Replica.Shown[PriceVersion{1, 2}] = 6_000
 		}, "I14: order A: order_lines.unit_price_cents of product 1 is 100, when it was taken valid were [150]"},
 		"a price older than the client was told": {func(in *Input) {
-			in.Replica, in.State.KnownProducts, in.State.KnownCustomers, in.Inboxes = nil, nil, nil, nil
-			in.State.Prices[0].ChangedUS, in.State.Orders["A"].CreatedUS = 3, 8
+			in.Replica = nil
+			in.State.KnownProducts = nil
+			in.State.KnownCustomers = nil
+			in.Inboxes = nil
+			in.State.Prices[0].ChangedUS = 3
+			in.State.Orders["A"].CreatedUS = 8
 		}, "I14: order A: order_lines.unit_price_cents of product 1 is 100, when it was taken valid were [150]"},
 		"a price that the product never had": {func(in *Input) { in.State.Lines["B"][0].PriceCents = 99 },
 			"I13: order B: order_lines.unit_price_cents is 99, want 100"},
 		"a change was lost": {func(in *Input) {
-			in.State.KnownProducts[0].PriceCents, in.State.KnownProducts[0].Version = 100, 1
+			in.State.KnownProducts[0].PriceCents = 100
+			in.State.KnownProducts[0].Version = 1
 		}, "I14: product 1: known_products.price_cents is 100, want 150"},
 		"the replica is empty": {func(in *Input) { in.State.KnownProducts, in.State.KnownCustomers = nil, nil },
 			"I13: known_products.product_id: there is no 1"},

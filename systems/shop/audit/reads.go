@@ -30,7 +30,8 @@ func (j *judge) checkReads() {
 			continue
 		}
 		j.counts["prices_read"]++
-		all, first := j.pricesOf(a.Price.Product), 0
+		all := j.pricesOf(a.Price.Product)
+		first := 0
 		shown := func(p Price) bool { return p.Cents == a.Price.Cents }
 		for i, p := range all {
 			at, is := known[PriceVersion{p.Product, p.Version}]

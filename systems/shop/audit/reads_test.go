@@ -32,7 +32,8 @@ func TestReadsAreNoOlderThanPromised(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := repricedGood()
-			in.Reads, in.ClocksApart = c.reads, c.apart
+			in.Reads = c.reads
+			in.ClocksApart = c.apart
 			in.History = append(in.History, Attempt{Operation: OperationRead, Outcome: OutcomeOK, Order: "A",
 				ActualNS: 95 + c.after, CompleteNS: 99 + c.after, Price: &Price{Product: 1, Cents: c.cents}})
 			if judged := Judge(in).Counts["prices_read"]; judged != 1 {

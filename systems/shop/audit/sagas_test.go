@@ -62,7 +62,8 @@ func TestBadCommandsAreFound(t *testing.T) {
 		"a command too many": {func(in *Input) { in.Inboxes["shipping"].Had["A/recall.order"] = true },
 			"I10: order A is confirmed, and shipping was told recall.order"},
 		"stuck, as its first command never arrived": {func(in *Input) {
-			in.State.Orders["A"].State, in.State.Orders["A"].Journal = "pending", "pending10"
+			in.State.Orders["A"].State = "pending"
+			in.State.Orders["A"].Journal = "pending10"
 			delete(in.State.Reservations, "A")
 			delete(in.State.Payments, "A")
 			delete(in.State.Shipments, "A")

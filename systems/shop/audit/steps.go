@@ -112,7 +112,8 @@ func each[R, V any](rows []R, of func(R) V) []V {
 
 // checkReservation compares the lines of an order with its reservation: rule 6.
 func (j *judge) checkReservation(order *Order) {
-	want, got := quantities(j.State.Lines[order.ID]), quantities(j.State.Reservations[order.ID])
+	want := quantities(j.State.Lines[order.ID])
+	got := quantities(j.State.Reservations[order.ID])
 	if !maps.Equal(want, got) {
 		j.breach(6, "order %s has lines %v and reservations %v (quantities by product)", order.ID, want, got)
 	}

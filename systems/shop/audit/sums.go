@@ -34,7 +34,8 @@ func (j *judge) checkMoney() {
 
 // checkStock adds up each product: rule 6.
 func (j *judge) checkStock() {
-	reserved, sold := map[int64]int64{}, map[int64]int64{}
+	reserved := map[int64]int64{}
+	sold := map[int64]int64{}
 	for _, rows := range j.State.Reservations {
 		for _, row := range rows {
 			switch row.State {

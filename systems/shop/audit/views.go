@@ -81,7 +81,8 @@ func (j *judge) checkViews() {
 	if j.Views == nil || !j.Drained {
 		return
 	}
-	j.counts["order_views"], j.counts["stock_views"] = int64(len(j.Views.Orders)), int64(len(j.Views.Stock))
+	j.counts["order_views"] = int64(len(j.Views.Orders))
+	j.counts["stock_views"] = int64(len(j.Views.Stock))
 	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
 		want := j.wantedView(j.State.Orders[id])
 		got, shown := j.Views.Orders[id]

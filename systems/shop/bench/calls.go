@@ -105,7 +105,8 @@ func inOwnProcess(ctx context.Context, job callJob) (cost callCost, err error) {
 	}
 	var out bytes.Buffer
 	trial := exec.CommandContext(ctx, own, callsName, string(text))
-	trial.Stdout, trial.Stderr = &out, os.Stderr
+	trial.Stdout = &out
+	trial.Stderr = os.Stderr
 	if err := trial.Run(); err != nil {
 		return cost, fmt.Errorf("trial of %s: %w", job.Binding, err)
 	}
@@ -127,7 +128,8 @@ func runCalls(argument string) (err error) {
 	if err := callAll(catalog, job.Callers, job.Calls/10+job.Callers); err != nil { // warm up
 		return err
 	}
-	began, used := time.Now(), figures.OwnCPU()
+	began := time.Now()
+	used := figures.OwnCPU()
 	if err := callAll(catalog, job.Callers, job.Calls); err != nil {
 		return err
 	}

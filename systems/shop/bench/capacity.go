@@ -58,7 +58,8 @@ func playCapacity(ctx context.Context, o options, contests ...contest) (all []fi
 		for _, v := range []lab.Variant{c.variant, c.baseline} {
 			if _, known := number[v.Architecture]; !known {
 				number[v.Architecture] = len(sides)
-				sides, lacking = append(sides, f.side(v)), append(lacking, f.missing(v))
+				sides = append(sides, f.side(v))
+				lacking = append(lacking, f.missing(v))
 			}
 		}
 	}

@@ -76,7 +76,9 @@ func judge(
 	if err != nil {
 		return err
 	}
-	in.Seed, in.Fresh, in.Drained = filled, filled, true
+	in.Seed = filled
+	in.Fresh = filled
+	in.Drained = true
 	for _, job := range jobs {
 		in.History = append(in.History, audit.Attempt{Operation: audit.OperationCreate, Outcome: audit.OutcomeOK,
 			Key: job.GetIdempotencyKey(), Asked: audit.AskedBy(job)})

@@ -37,7 +37,8 @@ func requests(jobs []*shoppb.CreateOrderRequest) [][]byte {
 // sendAll deals the requests out to clients, each of whom has a connection and waits for its answer.
 func sendAll(address string, clients int, requests [][]byte, state shop.State) error {
 	want := []byte(`"state":"` + string(state) + `"`)
-	connections, answers := make([]net.Conn, clients), make([]*bufio.Reader, clients)
+	connections := make([]net.Conn, clients)
+	answers := make([]*bufio.Reader, clients)
 	defer func() {
 		for _, connection := range connections {
 			if connection != nil {

@@ -47,8 +47,9 @@ func playSpansOf(ctx context.Context, o options, name string) (all []figures.Fig
 	if err != nil {
 		return nil, err
 	}
-	off, on, every := figures.Each(results[0], saturated.system), figures.Each(results[1], saturated.system),
-		figures.Each(results[2], saturated.system)
+	off := figures.Each(results[0], saturated.system)
+	on := figures.Each(results[1], saturated.system)
+	every := figures.Each(results[2], saturated.system)
 	usual, err := figures.Ratio(name+" with / without spans, CPU per order", lab.LowerIsBetter, on, off)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,8 @@ func onEach(
 		if err != nil && !errors.Is(err, errSkipped) {
 			return nil, err
 		}
-		all, skipped = append(all, some...), errors.Join(skipped, err)
+		all = append(all, some...)
+		skipped = errors.Join(skipped, err)
 	}
 	return all, skipped
 }

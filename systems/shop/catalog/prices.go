@@ -33,7 +33,9 @@ func (c *Catalog) Reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shop
 // product are published in the order of their versions. The clock is read first, so that
 // no order with the new price is older than the price.
 func (c *Catalog) reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
-	id, cents, now := in.GetProductId(), in.GetPriceCents(), time.Now().UnixMicro()
+	id := in.GetProductId()
+	cents := in.GetPriceCents()
+	now := time.Now().UnixMicro()
 	changed, err := c.tables.Reprice(ctx, id, cents)
 	if err != nil {
 		return nil, fmt.Errorf("reprice product %d: %w", id, err)

@@ -79,7 +79,8 @@ func (k Known) price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, erro
 		if product == nil {
 			return nil, nil, shop.NoProduct(line.ProductId)
 		}
-		line.Name, line.UnitPriceCents = product.GetName(), product.GetPriceCents()
+		line.Name = product.GetName()
+		line.UnitPriceCents = product.GetPriceCents()
 		priced.TotalCents += line.Quantity * line.UnitPriceCents
 	}
 	return priced, customer, nil
@@ -88,7 +89,8 @@ func (k Known) price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, erro
 // Rejected returns a copy of a new order that is rejected for a reason.
 func Rejected(order *shoppb.Order, reason *shoppb.Rejection) *shoppb.Order {
 	rejected := proto.CloneOf(order)
-	rejected.State, rejected.Rejection = string(shop.StateRejected), reason
+	rejected.State = string(shop.StateRejected)
+	rejected.Rejection = reason
 	return rejected
 }
 
@@ -96,7 +98,9 @@ func Rejected(order *shoppb.Order, reason *shoppb.Rejection) *shoppb.Order {
 // reason.
 func Advanced(order *shoppb.Order, state shop.State, reason *shoppb.Rejection) *shoppb.Order {
 	next := proto.CloneOf(order)
-	next.State, next.Rejection, next.Version = string(state), reason, order.GetVersion()+1
+	next.State = string(state)
+	next.Rejection = reason
+	next.Version = order.GetVersion() + 1
 	return next
 }
 

@@ -38,7 +38,8 @@ var _ shop.Inventory = (*Inventory)(nil)
 // transaction.
 func New(db *database.DB, tables Tables, batch bool) *Inventory {
 	c := &Inventory{db: db, tables: tables, ledger: steps.NewLedger(db, tables, "reservation")}
-	c.reserveOne, c.commitOne = batching.Ask(db, c.ReserveAll, batch), batching.Ask(db, c.CommitAll, batch)
+	c.reserveOne = batching.Ask(db, c.ReserveAll, batch)
+	c.commitOne = batching.Ask(db, c.CommitAll, batch)
 	return c
 }
 
@@ -94,11 +95,14 @@ func (c *Inventory) reserve(
 			return nil, err
 		}
 	}
-	outcomes, wanted, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(StateReserved)
+	outcomes := make([]steps.Outcome, len(all))
+	wanted := map[int64]int64{}
+	entry := steps.Entry(StateReserved)
 	var rows []steps.Row
 	var refused []string
 	for n, in := range all {
-		order, lines := in.GetOrderId(), in.GetLines()
+		order := in.GetOrderId()
+		lines := in.GetLines()
 		if state := known[order].state; state != "" {
 			outcomes[n] = c.ledger.RepeatOrConflict(order, state, StateReserved, StateCommitted)
 			continue
@@ -204,7 +208,9 @@ func (c *Inventory) advance(
 	ctx context.Context, all []*shoppb.StepRequest, known map[string]reservation, from, to string,
 	shift Shift,
 ) ([]steps.Outcome, error) {
-	outcomes, lines, quantities := make([]steps.Outcome, len(all)), int64(0), map[int64]int64{}
+	outcomes := make([]steps.Outcome, len(all))
+	lines := int64(0)
+	quantities := map[int64]int64{}
 	var moving []string
 	for n, in := range all {
 		before := known[in.GetOrderId()]

@@ -63,7 +63,8 @@ func (l ledger[R]) move(
 	if len(orders) == 0 {
 		return 0, nil
 	}
-	columns["state"], columns["journal"] = to, l.appended(steps.Entry(to))
+	columns["state"] = to
+	columns["journal"] = l.appended(steps.Entry(to))
 	return l.change(ctx, func(tx *gorm.DB) *gorm.DB {
 		return tx.Model(new(R)).Where("state = ? AND order_id IN ?", from, orders).Updates(columns)
 	})

@@ -42,7 +42,8 @@ func (l *late) Observe(ctx context.Context, s database.Statement) {
 // separately. The deadline may pass in between: that is a cancellation, no failure of the shop.
 func TestAChangeThatIsTooLateIsNoFailure(t *testing.T) {
 	testset.Need(t, "it starts PostgreSQL")
-	config, observer := databasetest.Fresh(t, database.PostgreSQL), &late{}
+	config := databasetest.Fresh(t, database.PostgreSQL)
+	observer := &late{}
 	config.Observer = observer
 	observer.db = databasetest.Open(t, config)
 	testset.Must(t, schema.Create(t.Context(), observer.db, shop.ComponentOrders))

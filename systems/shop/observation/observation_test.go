@@ -40,7 +40,8 @@ func TestNotesOfAllUnitsComeTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := time.Now().UnixNano()
-	one, other := open(t, dir, "orders-1"), open(t, dir, "orderviews")
+	one := open(t, dir, "orders-1")
+	other := open(t, dir, "orderviews")
 	var all sync.WaitGroup
 	for worker := range 4 {
 		all.Go(func() {

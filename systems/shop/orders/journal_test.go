@@ -40,7 +40,8 @@ func TestJournalTellsTheWayOfAnOrder(t *testing.T) {
 		b := open(t, fresh(t))
 		ctx := t.Context()
 		refused, err := b.Turn(ctx, b.begin(t, "refused", 100), &shoppb.Rejection{Kind: "declined"})
-		alone, others := b.begin(t, "alone", 100), []orders.Underway{b.begin(t, "one", 100),
+		alone := b.begin(t, "alone", 100)
+		others := []orders.Underway{b.begin(t, "one", 100),
 			b.begin(t, "other", 100)}
 		together := errors.Join(errorsOf(t, b.db, others, b.ArriveAll)...)
 		testset.Must(t, errors.Join(err, together, b.Arrive(ctx, refused), b.Arrive(ctx, alone)))
@@ -94,7 +95,8 @@ func TestJournalGoesByTheLock(t *testing.T) {
 // before it.
 func (b book) goesBack(t *testing.T, id string) bool {
 	t.Helper()
-	last, journal := 0, b.journal(t, id)
+	last := 0
+	journal := b.journal(t, id)
 	for _, moment := range regexp.MustCompile(`\d+`).FindAllString(journal, -1) {
 		at, err := strconv.Atoi(moment)
 		testset.Must(t, err)

@@ -79,13 +79,15 @@ func (t bySQL) Change(ctx context.Context, u Underway, change Change) (changed i
 	var set []string
 	var args []any
 	for _, column := range change.Columns {
-		set, args = append(set, column.Name+" = ?"), append(args, column.Value)
+		set = append(set, column.Name+" = ?")
+		args = append(args, column.Value)
 	}
 	if change.NewVersion {
 		set = append(set, "version = version + 1")
 	}
 	if change.Entry != "" {
-		set, args = append(set, t.journal), append(args, change.Entry)
+		set = append(set, t.journal)
+		args = append(args, change.Entry)
 	}
 	return t.db.Exec(ctx, "UPDATE orders SET "+strings.Join(set, ", ")+
 		" WHERE order_id = ? AND lease_until_us = ? AND state = ?",
@@ -107,7 +109,8 @@ func (t bySQL) Standing(ctx context.Context, id string) (Underway, error) {
 func (t bySQL) Abandoned(ctx context.Context, now int64, limit int) ([]Underway, error) {
 	var found []Underway
 	err := t.db.Each(ctx, func(row database.Row) error {
-		u, reason := Underway{}, &shoppb.Rejection{}
+		u := Underway{}
+		reason := &shoppb.Rejection{}
 		if err := row.Scan(&u.Order, &u.State, &reason.Kind, &reason.Detail, &u.Lease); err != nil {
 			return err
 		}
@@ -143,7 +146,9 @@ func (t bySQL) OfCustomer(
 func (t bySQL) read(ctx context.Context, which string, args ...any) ([]*shoppb.Order, error) {
 	var orders []*shoppb.Order
 	err := t.db.Each(ctx, func(row database.Row) error {
-		order, line, rejection := &shoppb.Order{}, &shoppb.OrderLine{}, &shoppb.Rejection{}
+		order := &shoppb.Order{}
+		line := &shoppb.OrderLine{}
+		rejection := &shoppb.Rejection{}
 		err := row.Scan(&order.OrderId, &order.IdempotencyKey, &order.CustomerId, &order.TotalCents, &order.State,
 			&rejection.Kind, &rejection.Detail, &order.Version, &order.CreatedUnixUs,
 			&line.ProductId, &line.Name, &line.Quantity, &line.UnitPriceCents)

@@ -52,7 +52,8 @@ type Order struct {
 
 // row returns the row of a new order.
 func row(begun Beginning) Order {
-	order, why := begun.Order, begun.Order.GetRejection()
+	order := begun.Order
+	why := begun.Order.GetRejection()
 	r := Order{
 		OrderID: order.GetOrderId(), IdempotencyKey: order.GetIdempotencyKey(), CustomerID: order.GetCustomerId(),
 		TotalCents: order.GetTotalCents(), State: order.GetState(), RejectionKind: why.GetKind(),

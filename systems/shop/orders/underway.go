@@ -99,7 +99,8 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 					return nil, err
 				}
 			}
-			outcomes, ends := make([]steps.Outcome, len(all)), map[shop.State][]Underway{}
+			outcomes := make([]steps.Outcome, len(all))
+			ends := map[shop.State][]Underway{}
 			for i, u := range all {
 				to := shop.StateConfirmed
 				if u.Reason != nil {

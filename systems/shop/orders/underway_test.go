@@ -73,7 +73,8 @@ func (b book) expect(t *testing.T, id string, state shop.State, finals int, unde
 func TestALostLeaseAllowsNoWrites(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		b := open(t, fresh(t))
-		ctx, reason := t.Context(), &shoppb.Rejection{Kind: "declined", Detail: "d"}
+		ctx := t.Context()
+		reason := &shoppb.Rejection{Kind: "declined", Detail: "d"}
 		late := b.begin(t, "k", 100)
 		if found, err := b.Abandoned(ctx, 100); err != nil || len(found) != 0 {
 			t.Errorf("within the lease: %v, %v", found, err)

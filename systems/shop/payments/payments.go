@@ -76,11 +76,15 @@ func (c *Payments) charge(
 			return nil, err
 		}
 	}
-	outcomes, due, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(StateCaptured)
+	outcomes := make([]steps.Outcome, len(all))
+	due := map[int64]int64{}
+	entry := steps.Entry(StateCaptured)
 	var rows []steps.Row
 	var refused []string
 	for n, in := range all {
-		order, customer, amount := in.GetOrderId(), in.GetCustomerId(), in.GetAmountCents()
+		order := in.GetOrderId()
+		customer := in.GetCustomerId()
+		amount := in.GetAmountCents()
 		if state := known[order]; state != "" {
 			outcomes[n] = c.ledger.RepeatOrConflict(order, state, StateCaptured)
 			continue
@@ -187,7 +191,8 @@ func (c *Payments) void(
 			return nil, err
 		}
 	}
-	outcomes, entry := make([]steps.Outcome, len(all)), steps.Entry(StateVoided)
+	outcomes = make([]steps.Outcome, len(all))
+	entry := steps.Entry(StateVoided)
 	var rows []steps.Row
 	for n, in := range all {
 		if state := known[in.GetOrderId()]; state == "" {

@@ -54,7 +54,8 @@ func (c *Shipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]st
 // ship is a steps.Take. It does not read several orders before it writes, since the INSERT itself skips
 // those that have a shipment or were recalled.
 func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) ([]steps.Outcome, error) {
-	outcomes, entry := make([]steps.Outcome, len(all)), steps.Entry(StateShipped)
+	outcomes := make([]steps.Outcome, len(all))
+	entry := steps.Entry(StateShipped)
 	var rows []steps.Row
 	for _, in := range all {
 		rows = append(rows, Shipment{in.GetOrderId(), in.GetRecipient(), in.GetAddress(), StateShipped, entry})

@@ -69,7 +69,8 @@ func startShop(
 	commands, err := unit.StdinPipe()
 	testset.Must(t, err)
 	said = &bytes.Buffer{}
-	unit.Stdout, unit.Stderr = said, said
+	unit.Stdout = said
+	unit.Stderr = said
 	testset.Must(t, unit.Start())
 	t.Cleanup(func() { _ = unit.Process.Kill() })
 	return unit, commands, said
@@ -180,7 +181,8 @@ func TestShopUnitReportsWhenItIsStopped(t *testing.T) {
 
 // TestShopUnitHandsOverItsProfile if its deployer wants one.
 func TestShopUnitHandsOverItsProfile(t *testing.T) {
-	dir, address := t.TempDir(), shoptest.Address(t)
+	dir := t.TempDir()
+	address := shoptest.Address(t)
 	t.Setenv(lab.ProfileVariable, filepath.Join(dir, "shop.profile"))
 	unit, commands, said := startShop(t, dir, address, nil)
 	awaitHealth(t, "http://"+address)
@@ -194,7 +196,8 @@ func TestShopUnitHandsOverItsProfile(t *testing.T) {
 
 // TestShopUnitLogsWhyItFails: the client gets a 500 without the cause, and standard error has it.
 func TestShopUnitLogsWhyItFails(t *testing.T) {
-	dir, address := t.TempDir(), shoptest.Address(t)
+	dir := t.TempDir()
+	address := shoptest.Address(t)
 	unit, commands, said := startShop(t, dir, address, nil)
 	awaitHealth(t, "http://"+address)
 	place, err := database.ParsePlace("sqlite://" + dir + "/data")

@@ -115,7 +115,8 @@ func (p parts) expectJournal(t *testing.T, order string, taken []string, refused
 // the words of those that went one by one.
 func expectJournals(t *testing.T, together, oneByOne *whole) {
 	t.Helper()
-	got, want := together.journals(t), oneByOne.journals(t)
+	got := together.journals(t)
+	want := oneByOne.journals(t)
 	if len(got) != len(want) || len(got) == 0 {
 		t.Fatalf("%d journals, want %d", len(got), len(want))
 	}

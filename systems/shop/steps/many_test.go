@@ -41,7 +41,9 @@ func newWhole(t *testing.T, config database.Config) *whole {
 	seed := shop.Seed{Customers: 40, Products: 70, Stock: 10, Balance: 200}
 	w := &whole{db: shoptest.Open(t, config, seed, shop.Components()...), refused: map[string]string{}}
 	all := shoptest.On(w.db)
-	w.inventory, w.payments, w.shipping = all.Inventory, all.Payments, all.Shipping
+	w.inventory = all.Inventory
+	w.payments = all.Payments
+	w.shipping = all.Shipping
 	w.book = all.Book.Watch(func(order string) { w.final = append(w.final, order) })
 	return w
 }
@@ -211,7 +213,9 @@ func TestManyTogetherAreAsManyOneByOne(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		all := someOrders(200)
 		all[77].CustomerId = 41 // who has no account
-		oneByOne, together, byORM := newWhole(t, open(t)), newWhole(t, open(t)), newWhole(t, open(t))
+		oneByOne := newWhole(t, open(t))
+		together := newWhole(t, open(t))
+		byORM := newWhole(t, open(t))
 		byORM.mapped()
 		oneByOne.oneByOne(t, all)
 		together.allTogether(t, all)
@@ -228,7 +232,8 @@ func TestManyTogetherAreAsManyOneByOne(t *testing.T) {
 // expectAs expects the tables and the outcomes of another shop.
 func (w *whole) expectAs(t *testing.T, other *whole) {
 	t.Helper()
-	got, want := w.content(t), other.content(t)
+	got := w.content(t)
+	want := other.content(t)
 	if !slices.Equal(got, want) {
 		for i := range want {
 			if i >= len(got) || got[i] != want[i] {
@@ -255,8 +260,15 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		w := newWhole(t, open(t))
 		all := someOrders(8)
-		done, undone, half, fresh, released, bad, none := all[0], all[1], all[2], all[3], all[4], all[5], all[6]
-		none.Lines, none.TotalCents = nil, 0
+		done := all[0]
+		undone := all[1]
+		half := all[2]
+		fresh := all[3]
+		released := all[4]
+		bad := all[5]
+		none := all[6]
+		none.Lines = nil
+		none.TotalCents = 0
 		bad.OrderId = "no id!"
 		w.allTogether(t, []*shoppb.Order{done, undone})
 		_, restocked := w.inventory.Restock(t.Context(), coordination.Step(undone))
@@ -355,10 +367,13 @@ func TestBeginAllLeavesOutTakenKeys(t *testing.T) {
 		w := newWhole(t, open(t))
 		all := someOrders(63)
 		testset.Must(t, w.book.Record(t.Context(), all[0]))
-		repeated, same, rejected := all[60], all[61], all[62]
-		repeated.IdempotencyKey, same.IdempotencyKey = all[0].IdempotencyKey, all[59].IdempotencyKey
-		rejected.State, rejected.Rejection = string(shop.StateRejected),
-			&shoppb.Rejection{Kind: string(shop.UnknownProduct)}
+		repeated := all[60]
+		same := all[61]
+		rejected := all[62]
+		repeated.IdempotencyKey = all[0].IdempotencyKey
+		same.IdempotencyKey = all[59].IdempotencyKey
+		rejected.State = string(shop.StateRejected)
+		rejected.Rejection = &shoppb.Rejection{Kind: string(shop.UnknownProduct)}
 		for i, outcome := range together(t, w, all[1:], beginning, w.book.BeginAll) {
 			if taken := i == 59 || i == 60; taken != errors.Is(outcome.Err, orders.ErrKeyTaken) ||
 				!taken && outcome.Err != nil {
@@ -385,7 +400,8 @@ func TestStatementsOfABatch(t *testing.T) {
 		w := newWhole(t, open(t))
 		all := someOrders(21)
 		refused := someOrders(22)[21]
-		refused.Lines[0].Quantity, refused.TotalCents = 1000, 1_000_000
+		refused.Lines[0].Quantity = 1000
+		refused.TotalCents = 1_000_000
 		for _, c := range []struct {
 			name           string
 			one, many, not int64 // not: one that is refused

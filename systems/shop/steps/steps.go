@@ -95,7 +95,9 @@ func DoStatement[Q OfOrder](
 func each[Q OfOrder](
 	doing string, all []Q, check func(Q) error, take func(fit []Q, readFirst bool) ([]Outcome, error),
 ) ([]Outcome, error) {
-	outcomes, places, fit := make([]Outcome, len(all)), map[string]int{}, make([]Q, 0, len(all))
+	outcomes := make([]Outcome, len(all))
+	places := map[string]int{}
+	fit := make([]Q, 0, len(all))
 	for i, in := range all {
 		order := in.GetOrderId()
 		if outcomes[i].Err = shop.CheckOrderID(order); outcomes[i].Err == nil && check != nil {
@@ -227,7 +229,8 @@ func (l Ledger) AdvanceAll(
 	ctx context.Context, orders []string, readFirst bool, from, to string,
 	others func(order, state string) Outcome, also ...any,
 ) (outcomes []Outcome, moving []string, err error) {
-	outcomes, moving = make([]Outcome, len(orders)), orders
+	outcomes = make([]Outcome, len(orders))
+	moving = orders
 	read := func() error {
 		states, err := l.States(ctx, orders)
 		moving = nil

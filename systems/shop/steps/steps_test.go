@@ -40,8 +40,9 @@ func newParts(t *testing.T, open func(t testing.TB) database.Config) parts {
 	t.Helper()
 	seed := shop.Seed{Customers: maxCases, Products: 2 * maxCases, Stock: 10, Balance: 1000}
 	owned := func(component string) *database.DB { return shoptest.Open(t, open(t), seed, component) }
-	stock, accounts, parcels := owned(shop.ComponentInventory), owned(shop.ComponentPayments),
-		owned(shop.ComponentShipping)
+	stock := owned(shop.ComponentInventory)
+	accounts := owned(shop.ComponentPayments)
+	parcels := owned(shop.ComponentShipping)
 	return parts{inventory.New(stock, inventory.BySQL(stock), false),
 		payments.New(accounts, payments.BySQL(accounts), false),
 		shipping.New(parcels, shipping.BySQL(parcels), false), stock, accounts, parcels}
@@ -141,7 +142,8 @@ func TestSteps(t *testing.T) {
 		{[]string{"ship", "recall", "ship"}, true, "10 0 0, 1000"},
 	}
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		bySQL, byORM := newParts(t, open), newParts(t, open).mapped()
+		bySQL := newParts(t, open)
+		byORM := newParts(t, open).mapped()
 		for i, c := range slices.Concat(cases, cases) {
 			p := bySQL
 			if i >= len(cases) {

@@ -59,8 +59,11 @@ func gather(
 		return in, err
 	}
 	// The units have ended: an order that is not final now will never be.
-	in.Seed, in.Drained, in.UnixClock = seed(p, left.Seed), true, true
-	in.Fresh, in.ClocksApart = in.Seed, left.ClocksApart
+	in.Seed = seed(p, left.Seed)
+	in.Drained = true
+	in.UnixClock = true
+	in.Fresh = in.Seed
+	in.ClocksApart = left.ClocksApart
 	in.Reads = reads(design)
 	if in.Left, err = remaining(ctx, design, databases, left); err != nil {
 		return in, err
@@ -77,7 +80,8 @@ func gather(
 func Recorded(
 	ctx context.Context, design architecture.Design, databases map[string]*database.DB,
 ) (in audit.Input, err error) {
-	in.Coordination, in.Inboxes = audit.Coordination(design.Coordination), map[string]audit.Inbox{}
+	in.Coordination = audit.Coordination(design.Coordination)
+	in.Inboxes = map[string]audit.Inbox{}
 	if in.State, err = audit.Read(ctx, databases, design.Reference == architecture.Replicated); err != nil {
 		return in, err
 	}

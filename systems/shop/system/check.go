@@ -14,9 +14,11 @@ import (
 func (s System) CheckPoint(operations int, over float64) lab.Point {
 	orders := float64(operations)
 	p := s.base().CheckPoint(operations, over)
-	p.Levels[Cancelled], p.Levels[Repriced], p.Levels[Reads] = 5, 5, 1
-	p.Levels[Stock], p.Levels[Balance] =
-		max(3, math.Ceil(orders/30)), max(50_000, orders*100)
+	p.Levels[Cancelled] = 5
+	p.Levels[Repriced] = 5
+	p.Levels[Reads] = 1
+	p.Levels[Stock] = max(3, math.Ceil(orders/30))
+	p.Levels[Balance] = max(50_000, orders*100)
 	return p
 }
 

@@ -36,7 +36,8 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	for n, path := range paths {
 		for i, step := range path.Steps {
 			step.Order = n + 1
-			stops, steps = append(stops, path.Stops[i+1]), append(steps, step)
+			stops = append(stops, path.Stops[i+1])
+			steps = append(steps, step)
 		}
 	}
 	return stops, steps, nil

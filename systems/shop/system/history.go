@@ -81,13 +81,17 @@ func history(attempts []attempt, views architecture.Views) []audit.Attempt {
 		}
 		switch a.Operation {
 		case creating:
-			all[i].Operation, all[i].Key, all[i].Asked = audit.OperationCreate, a.Noted.Key, a.Noted.asked()
+			all[i].Operation = audit.OperationCreate
+			all[i].Key = a.Noted.Key
+			all[i].Asked = a.Noted.asked()
 		case cancelling:
 			all[i].Operation = audit.OperationCancel
 		case repricing:
-			all[i].Operation, all[i].Price = audit.OperationPrice, a.Noted.priced()
+			all[i].Operation = audit.OperationPrice
+			all[i].Price = a.Noted.priced()
 		case reading, paging:
-			all[i].Operation, all[i].Price = audit.OperationRead, a.Noted.shown()
+			all[i].Operation = audit.OperationRead
+			all[i].Price = a.Noted.shown()
 			if views == architecture.FromDocuments {
 				all[i].Session = "read models"
 			}

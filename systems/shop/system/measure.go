@@ -139,7 +139,8 @@ func (t *tally) addRates(values map[string]float64, p lab.Point, load lab.LoadRe
 	}
 	delete(values, lab.Goodput) // the generator's does not wait until orders are final
 	if completed, good, known := t.rates(window); known {
-		values["completed_rate"], values[lab.Goodput] = completed, good
+		values["completed_rate"] = completed
+		values[lab.Goodput] = good
 	}
 	if _, counted := p.Level(Orders); !counted && t.accepted > 0 {
 		values["unfinished_share"] = t.openAt(load.Duration)

@@ -162,7 +162,9 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 		for n, instance := range kind.Instances() {
 			unit := kit.Unit(instance, program(d), assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
 				Unit: kind.Name})
-			unit.Role, unit.Listens, unit.Stage = kind.Name, true, 1
+			unit.Role = kind.Name
+			unit.Listens = true
+			unit.Stage = 1
 			if kind.Hosts(shop.ComponentOrders) {
 				unit.Stage = 0 // it calls the others, and stops first
 			}
@@ -170,7 +172,8 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 			// they have names of their own and are not scaled further.
 			unit.Scalable = kind.Replicas == 1
 			if d.Binding.OverUnix() {
-				unit.Volume, unit.Scalable = socketsVolume, false // sockets are found by the names of units
+				unit.Volume = socketsVolume
+				unit.Scalable = false // sockets are found by the names of units
 			}
 			unit.Peers = slices.DeleteFunc(slices.Clone(instances), func(name string) bool { return name == instance })
 			unit.Uses = uses(d, kind)

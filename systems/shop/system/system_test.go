@@ -264,7 +264,8 @@ func played(t *testing.T, history string) lab.Leftover {
 	fresh := seed(point(nil), 1)
 	testset.Must(t, assembly.Prepare(t.Context(), monolith(t), place, fresh))
 	db := databaseAt(t, address)
-	product, customer := fresh.Product(1), fresh.Customer(1)
+	product := fresh.Product(1)
+	customer := fresh.Customer(1)
 	price := strconv.FormatInt(product.PriceCents, 10)
 	for _, statement := range []string{
 		`INSERT INTO orders VALUES ('` + playedID + `', 'k1', 1, ` + price +
@@ -281,7 +282,8 @@ func played(t *testing.T, history string) lab.Leftover {
 	} {
 		shoptest.Exec(t, db, statement)
 	}
-	left.Addresses, left.Seed = map[string]string{"database": address}, 1
+	left.Addresses = map[string]string{"database": address}
+	left.Seed = 1
 	return left
 }
 

@@ -42,7 +42,8 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 		right = object{"status": "2xx", "body": []string{`re:"state": ?"(confirmed|rejected)"`}}
 	}
 	order := func(products ...string) object {
-		note, lines := []string{"key", "order", "state", "customer", "quantity"}, []object{}
+		note := []string{"key", "order", "state", "customer", "quantity"}
+		lines := []object{}
 		for _, product := range products {
 			note = append(note, product)
 			lines = append(lines, object{"productId": "${" + product + "}", "quantity": "${quantity}"})
@@ -77,8 +78,8 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 	if cancelled > 0 {
 		regretted := order("product")
 		regretted["think"] = thinkTime
-		cancel, read := orderStep(cancelling, "POST /orders/${order}/cancel", "200, 202, 409"),
-			orderStep(reading, "GET /orders/${order}", readStatus(d))
+		cancel := orderStep(cancelling, "POST /orders/${order}/cancel", "200, 202, 409")
+		read := orderStep(reading, "GET /orders/${order}", readStatus(d))
 		steps := []object{regretted, cancel, read}
 		if orders, counted := p.Level(Orders); counted && d.OverBroker() {
 			again := maps.Clone(read)

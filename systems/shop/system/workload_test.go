@@ -114,9 +114,11 @@ func TestSharesOfOrders(t *testing.T) {
 	for _, products := range []float64{1, 100} {
 		s := scenarioAt(t, lab.Variant{Architecture: architecture.Sync}, map[string]float64{lab.FactorRate: 1,
 			Products: products, Cancelled: 30, Repriced: 20})
-		all, of := 0.0, map[string]float64{}
+		all := 0.0
+		of := map[string]float64{}
 		for _, flow := range s.Flows {
-			all, of[flow.Name] = all+flow.Weight, flow.Weight
+			all = all + flow.Weight
+			of[flow.Name] = flow.Weight
 		}
 		if 10*of["regretted"] != 3*all || 10*of["repriced"] != 2*all {
 			t.Errorf("%g products: weights %v", products, of)

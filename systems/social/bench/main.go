@@ -77,7 +77,8 @@ func playStore(ctx context.Context, store string, o settings) (all []figures.Fig
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	folder, name := filepath.Join(dir, "files"), store
+	folder := filepath.Join(dir, "files")
+	name := store
 	address := sqlite.Address(folder)
 	if store == architecture.SQLite {
 		if err := os.Mkdir(folder, 0o755); err != nil {
@@ -89,7 +90,8 @@ func playStore(ctx context.Context, store string, o settings) (all []figures.Fig
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, instance.Stop()) }()
-		address, name = instance.URL(), instance.About()
+		address = instance.URL()
+		name = instance.About()
 	}
 	w, err := prepare(ctx, o, address, map[string]string{architecture.KnobDocuments: store})
 	if err != nil {

@@ -21,7 +21,8 @@ func open(t *testing.T, collection document.Collection) document.Store {
 // TestNoTwoMakersMakeTheSameID: each IDs over one store, as after a restart, has a number of its own. The ids
 // of one maker increase.
 func TestNoTwoMakersMakeTheSameID(t *testing.T) {
-	store, seen := open(t, MakersCollection), map[string]bool{}
+	store := open(t, MakersCollection)
+	seen := map[string]bool{}
 	for maker := range 4 {
 		ids, err := OpenIDs(t.Context(), store)
 		if err != nil {
@@ -34,7 +35,8 @@ func TestNoTwoMakersMakeTheSameID(t *testing.T) {
 			if seen[id.GetId()] || id.GetId() <= last {
 				t.Fatalf("maker %d made %s after %s", maker, id.GetId(), last)
 			}
-			seen[id.GetId()], last = true, id.GetId()
+			seen[id.GetId()] = true
+			last = id.GetId()
 		}
 	}
 }

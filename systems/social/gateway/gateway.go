@@ -192,7 +192,8 @@ func timeline(
 			*p.value = n
 		}
 	}
-	in.Start, in.Stop = int32(start), int32(start+count)
+	in.Start = int32(start)
+	in.Stop = int32(start + count)
 	found, err := readFrom(ctx, &in)
 	if err != nil {
 		return front.Answer{}, err

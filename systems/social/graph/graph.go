@@ -108,7 +108,8 @@ func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, e
 				return err
 			}
 			user := &pb.User{Id: body.ID, Name: body.Name}
-			found[body.Name], found[body.ID] = user, user
+			found[body.Name] = user
+			found[body.ID] = user
 		}
 		return nil
 	}
@@ -174,7 +175,8 @@ func (g *Graph) Unfollow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, 
 
 // link writes the new state of a link, unless the link is in that state. An ended link has no fields.
 func (g *Graph) link(ctx context.Context, in *pb.FollowRequest, edge document.Document) (*pb.Empty, error) {
-	from, to := in.GetFollower(), in.GetFollowee()
+	from := in.GetFollower()
+	to := in.GetFollowee()
 	for _, id := range []string{from, to} {
 		if err := social.CheckUser(id); err != nil {
 			return nil, err

@@ -58,13 +58,15 @@ func New(users, links int) (*Population, error) {
 	}
 	drawn := make(map[[2]int]bool, links)
 	for len(drawn) < links {
-		a, b := draw(), draw()
+		a := draw()
+		b := draw()
 		link := [2]int{min(a, b), max(a, b)}
 		if a == b || drawn[link] {
 			continue
 		}
 		drawn[link] = true
-		p.Friends[a], p.Friends[b] = append(p.Friends[a], b), append(p.Friends[b], a)
+		p.Friends[a] = append(p.Friends[a], b)
+		p.Friends[b] = append(p.Friends[b], a)
 	}
 	for _, friends := range p.Friends {
 		slices.Sort(friends)

@@ -31,7 +31,8 @@ func TestAHotUser(t *testing.T) {
 	const users = 2500
 	people := &population.Population{Users: users, Friends: make([][]int, users+1)}
 	for u := 2; u <= users; u++ {
-		people.Friends[1], people.Friends[u] = append(people.Friends[1], u), []int{1}
+		people.Friends[1] = append(people.Friends[1], u)
+		people.Friends[u] = []int{1}
 	}
 	n := start(t, architecture.Monolith, nil, people)
 	id := n.compose(t, 1, "to all of you")
@@ -64,7 +65,8 @@ func TestAMonolithHasReplicas(t *testing.T) {
 		t.Errorf("the ids of two replicas have %d makers", len(makers))
 	}
 	const all = "/user-timelines/1?count=50"
-	one, other := first.timeline(t, all), second.timeline(t, all)
+	one := first.timeline(t, all)
+	other := second.timeline(t, all)
 	if len(one) != 20 || !slices.Equal(one, other) {
 		t.Errorf("of 20 posts one replica reads %v, the other %v", one, other)
 	}
@@ -80,7 +82,8 @@ func TestUnitsLogRequests(t *testing.T) {
 			if u.Log == nil {
 				t.Fatalf("unit %s has no log", u.Name)
 			}
-			u.Log, units[u.Name] = requestlog.New(&logged, u.Name), true
+			u.Log = requestlog.New(&logged, u.Name)
+			units[u.Name] = true
 		})
 	n.compose(t, 1, "@user_2 has http://a.example/b")
 	for unit := range units {
@@ -125,7 +128,8 @@ func TestOnlyRepeatableCallsAreRetried(t *testing.T) {
 		Place{Key: testKey, Peer: func(string) (string, error) { return hostingtest.Nobody(t), nil }})
 	testset.Must(t, err)
 	defer func() { _ = u.Close() }() // it has made no connection
-	all, ctx := u.Parts(), t.Context()
+	all := u.Parts()
+	ctx := t.Context()
 	for what, c := range map[string]struct {
 		call func() error
 		want int64

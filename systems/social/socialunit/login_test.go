@@ -69,7 +69,8 @@ func aLoginReturnsAToken(t *testing.T, n network) {
 // withoutTheTokenNothingIsDone: requests without a token, with an invalid one or with that of another user
 // are refused and change nothing.
 func withoutTheTokenNothingIsDone(t *testing.T, n network) {
-	soon, user := time.Now().Add(time.Hour), population.User(1)
+	soon := time.Now().Add(time.Hour)
+	user := population.User(1)
 	right := signed(t, testKey, user, soon)
 	head, _, _ := strings.Cut(right, ".")
 	// unsigned has the claims of right, but its head says that it needs no signature, and it has none.

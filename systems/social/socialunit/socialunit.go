@@ -152,7 +152,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if err != nil {
 		return nil, err
 	}
-	u.Peer, u.UnitOf = place.Peer, func(part string) string { return design.Hosting(part).Name }
+	u.Peer = place.Peer
+	u.UnitOf = func(part string) string { return design.Hosting(part).Name }
 	err = u.open(ctx)
 	if err == nil {
 		peers := design.Peers(u.unit)

@@ -32,6 +32,7 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	for _, k := range architecture.Catalogue().Knobs {
 		steps = append(steps, loaded.Turn(k.Name, after[k.Name]))
 	}
-	from.System, from.Knobs = social.Name, before
+	from.System = social.Name
+	from.Knobs = before
 	return loaded.Walk(from, to, steps, s.Describe().Check)
 }

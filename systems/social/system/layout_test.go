@@ -136,7 +136,8 @@ func TestFewUsersHaveFewerLinks(t *testing.T) {
 			t.Errorf("%g users have %d links, want %d", users, got, want)
 		}
 	}
-	at.Levels[Users], at.Levels[Links] = 20, 96
+	at.Levels[Users] = 20
+	at.Levels[Links] = 96
 	_, err := System{Generator: &loadedtest.Generator{}}.Layout(
 		lab.Variant{Architecture: architecture.Monolith}, at, 5)
 	if err == nil || !strings.Contains(err.Error(), "has 96 links: 20 users can have up to 95") {

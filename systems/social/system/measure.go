@@ -59,7 +59,8 @@ func measureStaleness(values map[string]float64, v lab.Variant, p lab.Point, lef
 	if n := len(j.behind); n > 0 { // otherwise nobody has read a home timeline
 		slices.Sort(j.behind)
 		values["stale_share"] = float64(j.Counts[countStale]) / float64(n)
-		values["staleness_p99"], values["staleness_max"] = loaded.Percentile(j.behind, 0.99), j.behind[n-1]
+		values["staleness_p99"] = loaded.Percentile(j.behind, 0.99)
+		values["staleness_max"] = j.behind[n-1]
 	}
 	return nil
 }

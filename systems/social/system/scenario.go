@@ -141,7 +141,8 @@ func loggingIn(weight float64) object {
 // composing returns the flows that post, one for each number of mentions. They have the same weight.
 func composing(weight int) []object {
 	var flows []object
-	text, media := "${words}", []object{}
+	text := "${words}"
+	media := []object{}
 	for n := 0; n <= mostMentions; n++ {
 		flows = append(flows, object{"name": fmt.Sprintf("%s with %d", compose, n), "weight": weight,
 			"steps": []object{{

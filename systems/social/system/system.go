@@ -138,7 +138,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	for i, u := range design.Units {
 		job.Unit = u.Name
 		unit := kit.Unit(u.Name, social.Name, job)
-		unit.Listens, unit.Stage, unit.Peers = true, stage(design, i), design.Peers(u)
+		unit.Listens = true
+		unit.Stage = stage(design, i)
+		unit.Peers = design.Peers(u)
 		unit.Scalable = design.Replicable(u)
 		unit.Uses = uses(design, u, unit.Peers)
 		if design.HasKey(u) {
@@ -188,7 +190,9 @@ func withThirdParty(units []lab.UnitSpec, design architecture.Design, job social
 	}
 	job.Unit = thirdparty.Name
 	third := kit.Unit(thirdparty.Name, social.Name, job)
-	third.Listens, third.Stage, third.Uses = true, lastStage, []lab.Use{}
+	third.Listens = true
+	third.Stage = lastStage
+	third.Uses = []lab.Use{}
 	return append(units, third)
 }
 

@@ -95,7 +95,8 @@ func (tr *trial) put(t *testing.T, part string, documents map[string]string) {
 func (tr *trial) posts(t *testing.T, id string, author int, spoil func(user, home map[string]string)) {
 	t.Helper()
 	tr.put(t, parts.PostsName, map[string]string{id: fmt.Sprintf(`{"id":%q,"author":{"id":"%d"}}`, id, author)})
-	user, home := map[string]string{entryID(id, author): ownerOf(author)}, map[string]string{}
+	user := map[string]string{entryID(id, author): ownerOf(author)}
+	home := map[string]string{}
 	for _, follower := range tr.people.Friends[author] {
 		home[entryID(id, follower)] = ownerOf(follower)
 	}
@@ -183,7 +184,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		"a link that nobody ended": {func(t *testing.T, tr *trial, follower, stranger int) {
 			store := tr.open(t, parts.SocialGraphName)
 			edge := graph.EdgeDocument(fmt.Sprint(follower), fmt.Sprint(author))
-			edge.Version, edge.Body = 2, json.RawMessage("{}")
+			edge.Version = 2
+			edge.Body = json.RawMessage("{}")
 			if _, err := store.Upsert(t.Context(), graph.EdgesCollection.Name, edge); err != nil {
 				t.Fatal(err)
 			}

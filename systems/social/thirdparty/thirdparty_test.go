@@ -60,7 +60,8 @@ func TestAThirdPartyHasFewConnections(t *testing.T) {
 // TestWaitingForAConnectionEndsWithTheContext: a call that is cancelled while it waits for a connection sends
 // no request.
 func TestWaitingForAConnectionEndsWithTheContext(t *testing.T) {
-	arrived, release := make(chan struct{}, 2*Connections), make(chan struct{})
+	arrived := make(chan struct{}, 2*Connections)
+	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		arrived <- struct{}{}
 		<-release

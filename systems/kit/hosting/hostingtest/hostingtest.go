@@ -29,7 +29,8 @@ func Serve(
 	units []string,
 	open func(ctx context.Context, unit string, addresses map[string]string) (hosting.Served, error),
 ) (addresses map[string]string, stop func() error, err error) {
-	listeners, addresses := map[string]net.Listener{}, map[string]string{}
+	listeners := map[string]net.Listener{}
+	addresses = map[string]string{}
 	closeAll := func(units []string) (err error) {
 		for _, name := range units {
 			err = errors.Join(err, listeners[name].Close())
@@ -112,9 +113,11 @@ func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string, c
 	}
 	all, err := spans.Read(dir)
 	testset.Must(t, err)
-	units, ids := map[string]bool{}, map[string]bool{}
+	units := map[string]bool{}
+	ids := map[string]bool{}
 	for _, r := range all {
-		units[r.Unit], ids[r.ID.String()] = true, true
+		units[r.Unit] = true
+		ids[r.ID.String()] = true
 	}
 	roots := 0
 	for _, r := range all {

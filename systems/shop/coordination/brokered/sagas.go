@@ -40,7 +40,8 @@ func (s saga) Values(to []any) []any { return append(to, s.order, s.state, s.jou
 
 // begin writes down that orders wait for their reservations.
 func (s sagas) begin(ctx context.Context, begun []string) error {
-	rows, entry := make([]steps.Row, len(begun)), steps.Entry(reserving)
+	rows := make([]steps.Row, len(begun))
+	entry := steps.Entry(reserving)
 	for i, order := range begun {
 		rows[i] = saga{order, reserving, entry}
 	}

@@ -88,7 +88,8 @@ func TestAllOrNothing(t *testing.T) {
 		ctx := context.Background()
 		for _, broken := range []brokenShipping{{before: fault}, {after: fault},
 			{before: rpc.Problemf(rpc.Unavailable, "gone")}} {
-			last.before, last.after = broken.before, broken.after
+			last.before = broken.before
+			last.after = broken.after
 			if _, err := service.CreateOrder(ctx, request("k", 1, 2)); err == nil {
 				t.Fatal("no error")
 			}
@@ -96,7 +97,8 @@ func TestAllOrNothing(t *testing.T) {
 				t.Fatalf("%d rows are left", n)
 			}
 		}
-		last.before, last.after = nil, nil
+		last.before = nil
+		last.after = nil
 		created, err := service.CreateOrder(ctx, request("k", 1, 2))
 		if err != nil || created.GetOrder().GetState() != string(shop.StateConfirmed) || created.GetReplayed() {
 			t.Fatalf("%v, %v", created, err)

@@ -270,7 +270,8 @@ func TestWhateverCallIsLost(t *testing.T) {
 					w := newWorld(t)
 					shoptest.Exec(t, w.databases[shop.ComponentPayments],
 						"UPDATE accounts SET balance_cents = ? WHERE customer_id = 1", balance)
-					w.fail, w.after = fail, after
+					w.fail = fail
+					w.after = after
 					_, err := w.place(t, "one", 1, 1)
 					if w.calls >= fail && err == nil {
 						t.Fatal("the lost call went unnoticed")
@@ -303,7 +304,8 @@ func TestACancelledOrderIsUndoneWhateverCallIsLost(t *testing.T) {
 		order, err := w.place(t, "one", 1, 1)
 		testset.Must(t, err)
 		if fail > 0 {
-			w.fail, w.after = w.calls+fail, fail%2 == 0
+			w.fail = w.calls + fail
+			w.after = fail%2 == 0
 		}
 		cancelled, err := w.saga.Cancel(t.Context(), order.GetOrderId())
 		if err != nil || cancelled.GetState() != string(shop.StateCancelled) {

@@ -162,7 +162,8 @@ func newBench(t *testing.T, as way, change func(*parts)) *bench {
 	t.Helper()
 	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite), seed(),
 		append(shop.Components(), schema.Replica, schema.Sagas)...)
-	all, replica := shoptest.On(db), reference.NewReplica(db, reference.BySQL(db), nil)
+	all := shoptest.On(db)
+	replica := reference.NewReplica(db, reference.BySQL(db), nil)
 	p := parts{stock: all.Inventory, payments: all.Payments, shipping: all.Shipping, keep: replica.Keep, db: db}
 	change(&p)
 	b := &bus{db: db, topology: events.Topology(as.purposes),

@@ -92,7 +92,8 @@ func (c *Coordinator) resolve(ctx context.Context, component string) error {
 		}
 		commit, open, err := c.decided(ctx, a)
 		if open && a.lease < c.now().UnixMicro() {
-			open, err = false, c.abandon(ctx, a)
+			open = false
+			err = c.abandon(ctx, a)
 		}
 		if errors.Is(err, orders.ErrOvertaken) {
 			continue // another coordinator has taken the order over, and ends it

@@ -105,7 +105,8 @@ func newWorld(t *testing.T, driver database.Driver) *world {
 
 // join makes all components anew on their databases: they know nothing of what was before.
 func (w *world) join() {
-	participants, all := map[string]shoppb.Participant{}, shoptest.OnEach(w.databases)
+	participants := map[string]shoppb.Participant{}
+	all := shoptest.OnEach(w.databases)
 	for component, take := range map[string]Take{
 		shop.ComponentInventory: Inventory(all.Inventory), shop.ComponentPayments: Payments(all.Payments),
 		shop.ComponentShipping: Shipping(all.Shipping),
@@ -188,11 +189,15 @@ func TestKilledAtAnyCall(t *testing.T) {
 			w := newWorld(t, driver)
 			number := 2 * len(Components()) // of calls of a transaction
 			for n := range 2 * number {
-				key, fail, quantity := fmt.Sprintf("key-%d", n), n/2+1, int64(1)
+				key := fmt.Sprintf("key-%d", n)
+				fail := n/2 + 1
+				quantity := int64(1)
 				if n%3 == 2 {
 					quantity = 2 * seed().Stock
 				}
-				w.made, w.fail, w.after = 0, fail, n%2 == 0
+				w.made = 0
+				w.fail = fail
+				w.after = n%2 == 0
 				order, err := w.place(key, quantity)
 				if decided := fail > len(Components()); (err == nil) != decided {
 					t.Errorf("call %d of order %d is lost: %v, error %v", fail, n, order, err)
@@ -221,7 +226,9 @@ func TestKilledAtAnyCall(t *testing.T) {
 // cancelLosing cancels an order while a call is lost.
 func (w *world) cancelLosing(t *testing.T, id string, fail int, after bool) {
 	t.Helper()
-	w.made, w.fail, w.after = 0, fail, after
+	w.made = 0
+	w.fail = fail
+	w.after = after
 	cancelled, err := w.coordinator.Cancel(t.Context(), id)
 	w.history.Add(audit.OperationCancel, nil, cancelled, err)
 	if decided := fail > len(Components()); (err == nil) != decided {
