@@ -69,17 +69,19 @@ type commandCase struct {
 	says       []string
 }
 
-// killWhen starts a cleave and kills it once a condition holds.
+// killWhen starts a cleave, kills it once a condition holds, and waits until its processes have ended, too.
 func killWhen(t *testing.T, command *exec.Cmd, what string, condition func() bool) {
 	t.Helper()
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, what, condition)
+	label, _ := processID(t, command.Process.Pid)
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = command.Wait() // killed, as it should be
+	awaitNoProcess(t, label.String())
 }
 
 // until calls look repeatedly until it returns true, and returns its value. what completes the message
