@@ -179,7 +179,11 @@ func scheduleFaults(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 func healedAt(f lab.Fault, layout lab.Layout) float64 {
 	if f.Target == lab.EveryUnit {
 		n := float64(len(layout.Units) - 1) // all but the lead
-		return f.After + n*(f.Heal+unitRestart) + max(n-1, 0)*f.Heal
+		restart := unitRestart
+		if f.Kind == lab.FaultUpdate {
+			restart = replicaUpdate
+		}
+		return f.After + n*(f.Heal+restart) + max(n-1, 0)*f.Heal
 	}
 	if f.Kind == lab.FaultUpdate {
 		replicas := 0.0

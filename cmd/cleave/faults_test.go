@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -53,6 +54,22 @@ func labelled(label, name string) map[int]string {
 func awaitNoProcess(t *testing.T, label string) {
 	t.Helper()
 	await(t, "no process of "+label+" is left", func() bool { return len(labelled(label, "")) == 0 })
+}
+
+// TestAnUpdateOfEveryUnitGetsTime: the next fault begins when each unit but the lead has had the time for an
+// update, or for a restart.
+func TestAnUpdateOfEveryUnitGetsTime(t *testing.T) {
+	layout := lab.Layout{Units: make([]lab.UnitSpec, 4)}
+	for kind, want := range map[lab.FaultKind]float64{
+		lab.FaultUpdate:  firstFault + 3*replicaUpdate,
+		lab.FaultRestart: firstFault + 3*unitRestart,
+	} {
+		faults := []lab.Fault{{Kind: kind, Target: lab.EveryUnit, After: math.NaN()},
+			{Kind: lab.FaultKill, Target: "orders", After: math.NaN()}}
+		if next := scheduleFaults(faults, []lab.Layout{layout})[1].After; next != want {
+			t.Errorf("after %s of every unit the next fault begins at %g s, want %g", kind, next, want)
+		}
+	}
 }
 
 // TestPartsAreKilledInMidLoad kills units and servers with kill -9 during the load and
