@@ -54,12 +54,17 @@ func TestARunShowsItselfUntilItsEnd(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	events, err := io.ReadAll(answer.Body)
-	for _, want := range []string{"data: playing", `"loaded":{"end":1,`, `"cores":{"generator":`,
-		"event: bye", `"event":"end"`, "data: reported"} {
-		if _, after, has := strings.Cut(string(events), want); has {
-			events = []byte(after)
-		} else {
-			t.Errorf("%q is not where it is due (%v), but %s", want, err, events)
+	for _, order := range [][]string{
+		{"data: playing", `"loaded":{"end":1,`, `"cores":{"generator":`, "event: bye"},
+		{"data: playing", `"event":"end"`, "data: reported"},
+	} {
+		left := string(events)
+		for _, want := range order {
+			_, after, has := strings.Cut(left, want)
+			if !has {
+				t.Fatalf("%q is not where it is due (%v), but %s", want, err, left)
+			}
+			left = after
 		}
 	}
 	if _, err := io.Copy(io.Discard, errOut); err != nil {
