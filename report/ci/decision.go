@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -87,11 +88,11 @@ func (d *document) rehearsed(figures []lab.RehearsedFigure) {
 // resources writes how many cores and how much memory each variant needs at the user's rate. It
 // computes the cores from the processor time per operation at the measured rate closest to it.
 func (d *document) resources(a lab.Analysis, need Need) {
-	point, measured := closestPoint(a, need.Rate)
+	cpu, _ := lab.FindMetric(a.Metrics, lab.CPU, 0, lab.PerOperation)
+	memory, _ := lab.FindMetric(a.Metrics, lab.Memory, 0, "")
+	point, measured := closestPoint(a, need.Rate, cpu.Name, memory.Name)
 	rate := cmp.Or(need.Rate, measured)
-	cpu, hasCPU := lab.FindMetric(a.Metrics, lab.CPU, 0, lab.PerOperation)
-	memory, hasMemory := lab.FindMetric(a.Metrics, lab.Memory, 0, "")
-	if rate <= 0 || !hasCPU && !hasMemory {
+	if rate <= 0 || point == "" {
 		d.line("Cores and memory are missing: the load has no rate, and none was given with --rate, or the " +
 			"system was not metered.")
 		return
@@ -103,6 +104,10 @@ func (d *document) resources(a lab.Analysis, need Need) {
 	}
 	rows := [][]string{head}
 	for _, name := range a.VariantNames() {
+		if a.StruckOut(name) {
+			d.line("**%s is left out:** it broke a rule of the system.", escaped(name))
+			continue
+		}
 		cores := times(resultOf(a, name, point, cpu.Name), rate)
 		bytes := resultOf(a, name, point, memory.Name)
 		row := []string{name, quantity(cores, "1"), quantity(bytes, "B")}
@@ -114,7 +119,7 @@ func (d *document) resources(a lab.Analysis, need Need) {
 	}
 	d.table(rows)
 	for _, held := range a.Held {
-		if held.Point == point && held.Held < held.Trials {
+		if held.Point == point && held.Held < held.Trials && !a.StruckOut(held.Variant) {
 			d.line("**%s did not hold %s per second** (missed in %d of %s: %s): it needs more than it took here.",
 				escaped(held.Variant), lab.Plain(held.Rate*operationsPerFlow(a, point)), held.Trials-held.Held,
 				lab.Count(held.Trials, "trial"), escaped(held.Missed))
@@ -123,9 +128,13 @@ func (d *document) resources(a lab.Analysis, need Need) {
 	how := fmt.Sprintf("Cores: processor time of an operation at %s, times the rate; memory: the peak of all "+
 		"parts at %s; with %s intervals. Spare capacity is not included.", escaped(point), escaped(point),
 		figure.Setting(a.Confidence))
-	if measured > 0 && measured != rate {
-		how += fmt.Sprintf(" **%s per second was not measured:** the closest was %s, and what an operation takes "+
-			"may be another there.", lab.Plain(rate), lab.Plain(measured))
+	if measured != rate {
+		closest := "the load had no rate"
+		if measured > 0 {
+			closest = "the closest was " + lab.Plain(measured)
+		}
+		how += fmt.Sprintf(" **%s per second was not measured:** %s, and what an operation takes may be another "+
+			"there.", lab.Plain(rate), closest)
 	}
 	if p := need.Prices; p != nil {
 		currency := escaped(p.Currency)
@@ -136,17 +145,21 @@ func (d *document) resources(a lab.Analysis, need Need) {
 	d.line("%s", how)
 }
 
-// closestPoint returns the point whose offered rate is closest to a rate, by their ratio, and the
-// offered rate in operations per second. For the rate 0 it returns the point with the highest
-// rate. If no point has a rate, it returns the first point and 0.
-func closestPoint(a lab.Analysis, rate float64) (name string, offered float64) {
+// closestPoint returns the point with a result of one of the metrics whose offered rate is closest to a rate,
+// by their ratio, and the offered rate in operations per second. For the rate 0 it returns such a point with
+// the highest rate. If none has a rate, it returns the first of them and 0; if there is none, "" and 0.
+func closestPoint(a lab.Analysis, rate float64, metrics ...string) (name string, offered float64) {
 	best := math.Inf(1)
-	for i, p := range a.Points {
+	for _, p := range a.Points {
+		measured := slices.ContainsFunc(a.Results, func(r lab.Result) bool {
+			return r.Point.Name == p.Name && slices.Contains(metrics, r.Metric)
+		})
+		if !measured {
+			continue
+		}
+		name = cmp.Or(name, p.Name)
 		at, _ := p.Rate()
 		at *= operationsPerFlow(a, p.Name)
-		if i == 0 {
-			name = p.Name
-		}
 		if at <= 0 {
 			continue
 		}

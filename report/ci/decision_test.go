@@ -20,6 +20,7 @@ func twoRates(t *testing.T) Run {
 		return lab.Point{Name: name, Levels: map[string]float64{lab.FactorRate: rate}}
 	}
 	r.Analysis.Operation = "order"
+	r.Analysis.Audit = nil // both keep the rules
 	r.Analysis.Confidence = 0.995
 	r.Analysis.Points = []lab.Point{point(20), point(100)}
 	r.Analysis.Variants = []lab.Variant{{Name: hostile}, {Name: "two"}, {Name: "two.twin", TwinOf: "two"}}
@@ -108,6 +109,33 @@ func TestDecisionTellsWhatAChangeWouldTake(t *testing.T) {
 		"| rate-20 | capacity | not measured | not rehearsed | withheld: nobody has measured it |"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q:\n%s", want, page)
+		}
+	}
+}
+
+// TestDecisionIsOfWhatWasMeasured: a point without results, a load without a rate and a variant that broke a
+// rule give no figures.
+func TestDecisionIsOfWhatWasMeasured(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*lab.Analysis)
+		need   Need
+		want   string
+	}{
+		"no trial at the highest rate counts": {func(a *lab.Analysis) { a.Results = a.Results[:1] }, Need{},
+			"at 20 orders per second"},
+		"a load of users": {func(a *lab.Analysis) {
+			for i := range a.Points {
+				a.Points[i].Levels = map[string]float64{lab.FactorUsers: 16}
+			}
+		}, Need{Rate: 30}, "**30 per second was not measured:** the load had no rate"},
+		"a rule is broken": {func(a *lab.Analysis) {
+			a.Audit = map[string]lab.AuditSum{"two": {Verdict: lab.AuditInvalid}}
+		}, Need{}, "**two is left out:** it broke a rule of the system."},
+	} {
+		r := twoRates(t)
+		c.change(&r.Analysis)
+		if page := decisionPage(t, r, c.need); !strings.Contains(page, c.want) {
+			t.Errorf("%s: the page has no %q:\n%s", name, c.want, page)
 		}
 	}
 }
