@@ -165,7 +165,7 @@ func (m masker) words(argv []string) []string {
 		case line != nil && secret.Named(line[1]):
 			masked[i] = line[1] + ": " + m.value(line[1], line[2])
 		default:
-			masked[i] = m.text("command", word)
+			masked[i] = m.commandLine(word) // sh -c has a command line in one argument
 		}
 	}
 	return masked
@@ -235,10 +235,15 @@ func (m masker) node(name string, n *yaml.Node) (masked bool) {
 			before = child.Value
 			masked = m.node(option, child) || masked
 		}
+	case yaml.AliasNode:
+		if n.Alias.Kind == yaml.ScalarNode { // what holds others is masked at its anchor
+			masked = m.node(name, n.Alias)
+		}
 	case yaml.ScalarNode:
 		plain := strings.ReplaceAll(n.Value, "$$", "$")
 		variable := strings.Contains(strings.ReplaceAll(n.Value, "$$", ""), "$")
 		key, value, assigned := strings.Cut(plain, "=")
+		line := headerLine.FindStringSubmatch(plain)
 		text := plain
 		switch {
 		case n.Tag == "!!null" || n.Tag == "!!bool" || variable || plain == "":
@@ -246,7 +251,9 @@ func (m masker) node(name string, n *yaml.Node) (masked bool) {
 			text = m.masked(name, plain)
 		case assigned && value != "" && secret.Named(key) && !strings.ContainsAny(key, " \t"):
 			text = key + "=" + m.masked(key, value)
-		case name == "command" || name == "entrypoint":
+		case line != nil && secret.Named(line[1]):
+			text = line[1] + ": " + m.masked(line[1], line[2])
+		case name == "command" || name == "entrypoint" || name == "test":
 			text = m.commandLine(plain)
 		default:
 			text = m.text(name, plain)

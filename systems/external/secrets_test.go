@@ -18,14 +18,16 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
-// composeFile has secrets in a map, in a list, in commands, in a URL, in a number and in an escaped text.
-// Values with harmless names and variables must stay.
-const composeFile = `services:
+// composeFile has secrets in a map, in a list, in commands, in a URL, in a number, in an escaped text, in a
+// header and behind an alias. Values with harmless names and variables must stay.
+const composeFile = `x-shared: &shared hidden-eight
+services:
   db:
     image: db # kept
     command: [serve, --token, hidden-five, --auth, --verbose, -c, plain]
     environment:
       POSTGRES_PASSWORD: hidden-one
+      ADMIN_PASSWORD: *shared
       PIN_TOKEN: 123456789
       DSN: postgres://me:hidden-two@db/x
       ESCAPED_DSN: postgres://me:hidden$$seven@db/$$x
@@ -35,6 +37,8 @@ const composeFile = `services:
   web:
     image: web
     command: serve --password hidden-six --port 80
+    healthcheck: {test: ping --password hidden-nine}
+    entrypoint: [curl, "Authorization: Bearer hidden-ten"]
     environment: ["API_KEY=hidden-three", "MODE=plain", "SALT_SECRET=hidden$$four"]
 secrets:
   certificate: {file: ./certificate.txt}
@@ -63,7 +67,7 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	testset.Must(t, err)
 	env := strings.Join(l.Units[0].Env, "\n")
 	for _, value := range []string{"=hidden-one", "=123456789", "=hidden-two", "=hidden-three", "=hidden$four",
-		"=hidden-five", "=hidden-six", "=hidden$seven"} {
+		"=hidden-five", "=hidden-six", "=hidden$seven", "=hidden-eight", "=hidden-nine", "=Bearer hidden-ten"} {
 		if !strings.Contains(env, value) {
 			t.Errorf("the environment of compose has no %q:\n%s", value, env)
 		}
@@ -113,10 +117,11 @@ func TestCommandsAreMaskedAndComeBack(t *testing.T) {
 	for text, want := range map[string][]string{
 		"./s --token abcdef --port {port}": {"./s", "--token", "${CLEAVE_MASKED_TOKEN}", "--port",
 			"{port}"},
-		"./s --token --verbose {port}":    {"./s", "--token", "--verbose", "{port}"},
-		"./s --token 'p$ss{w}rd' {port}":  {"./s", "--token", "${CLEAVE_MASKED_TOKEN}", "{port}"},
-		"sh -c 'API_KEY=$KEY ./s {port}'": {"sh", "-c", "API_KEY=$KEY ./s {port}"},
-		"./s -password=abcdef {port}":     {"./s", "-password=${CLEAVE_MASKED_PASSWORD}", "{port}"},
+		"./s --token --verbose {port}":      {"./s", "--token", "--verbose", "{port}"},
+		"./s --token 'p$ss{w}rd' {port}":    {"./s", "--token", "${CLEAVE_MASKED_TOKEN}", "{port}"},
+		"sh -c 'API_KEY=$KEY ./s {port}'":   {"sh", "-c", "API_KEY=$KEY ./s {port}"},
+		"sh -c './s --token abcdef {port}'": {"sh", "-c", "./s --token ${CLEAVE_MASKED_TOKEN} {port}"},
+		"./s -password=abcdef {port}":       {"./s", "-password=${CLEAVE_MASKED_PASSWORD}", "{port}"},
 		"sh -c 'API_KEY=abcdef; exec ./s {port}'": {"sh", "-c",
 			"API_KEY=${CLEAVE_MASKED_API_KEY}; exec ./s {port}"},
 		"./s 'Authorization: Bearer abc' {port}": {"./s", "Authorization: ${CLEAVE_MASKED_AUTHORIZATION}",
