@@ -36,8 +36,8 @@ func (Injector) Check(faults []lab.Fault, layout lab.Layout) error {
 	return errors.Join(append(problems, overlaps(faults)...)...)
 }
 
-// overlaps returns an error for each fault that begins while its target has another one that excludes it.
-// It leaves out faults of lab.EveryUnit: when they reach a unit is not known.
+// overlaps returns an error for each fault that begins while an earlier fault of its target excludes it.
+// It leaves out faults of lab.EveryUnit, because it does not know when they reach which unit.
 func overlaps(faults []lab.Fault) (problems []error) {
 	inOrder := slices.SortedStableFunc(slices.Values(faults),
 		func(a, b lab.Fault) int { return cmp.Compare(a.After, b.After) })
@@ -57,7 +57,7 @@ func overlaps(faults []lab.Fault) (problems []error) {
 // unknownTarget is the error of a fault whose target does not exist.
 const unknownTarget = "there is no such unit, backing service or node"
 
-// check returns an error if a fault cannot be done in a layout.
+// check returns an error if a fault cannot be injected into a layout.
 func check(f lab.Fault, layout lab.Layout) error {
 	var known []string
 	for _, u := range layout.Units {
@@ -97,8 +97,8 @@ func check(f lab.Fault, layout lab.Layout) error {
 	return f.Check()
 }
 
-// Begin implements lab.Injector. Faults may overlap. One that its target cannot have beside an earlier one
-// waits until that is healed.
+// Begin implements lab.Injector. Faults may overlap. If an earlier fault of the same target excludes a fault,
+// the later fault waits until the earlier one is healed.
 func (Injector) Begin(ctx context.Context, faults []lab.Fault, targets []lab.FaultTarget) lab.Injection {
 	p := &injection{ctx: ctx, targets: targets, start: time.Now()}
 	p.loading, p.endLoad = context.WithCancel(ctx)
@@ -122,10 +122,10 @@ type injection struct {
 	turns   []*turn // in the order in which they came due
 }
 
-// turn is a fault that has come due: it waits for its target, lasts, or is over.
+// turn is a fault that has come due. It waits for an earlier fault of its target, is in effect, or is over.
 type turn struct {
 	fault lab.Fault
-	over  chan struct{} // closed when it is healed, or was not done
+	over  chan struct{} // closed when the fault is healed, has failed or was not injected
 }
 
 // Over implements lab.Injection.
@@ -145,8 +145,8 @@ func (p *injection) End() []lab.FaultRecord {
 // now returns the time in seconds since the start of the load.
 func (p *injection) now() float64 { return time.Since(p.start).Seconds() }
 
-// play does a fault to its target: to one, or to every unit or replica in turn. The pause between the
-// healing of one and the harm of the next is as long as the fault.
+// play injects a fault into its targets, one after another. The pause between the healing of a target and the
+// harm of the next is as long as the fault (f.Heal).
 func (p *injection) play(f lab.Fault) {
 	targets := p.targetsOf(f)
 	if len(targets) == 0 {
@@ -155,12 +155,12 @@ func (p *injection) play(f lab.Fault) {
 	for _, target := range targets {
 		f.Target = target.Name
 		p.harmAndHeal(f, target)
-		f.After = max(f.After+2*f.Heal, p.now()+f.Heal) // the second is too early if Harm failed
+		f.After = max(f.After+2*f.Heal, p.now()+f.Heal) // now + Heal is too early if Harm failed
 	}
 }
 
-// targetsOf returns the targets of a fault: one unit, service or node, every unit, or, for an update, all
-// replicas of a unit.
+// targetsOf returns the targets of a fault: the unit, service or node of that name; for lab.EveryUnit all
+// units; for an update also the further replicas of the unit.
 func (p *injection) targetsOf(f lab.Fault) []lab.FaultTarget {
 	return slices.DeleteFunc(slices.Clone(p.targets), func(t lab.FaultTarget) bool {
 		return t.Name != f.Target && !(f.Target == lab.EveryUnit && t.Unit) &&
@@ -177,8 +177,8 @@ func (p *injection) record(f lab.Fault) *lab.FaultRecord {
 	return r
 }
 
-// harmAndHeal does a fault to one target, heals it, and records both. It does not heal a fault that Harm
-// could not do.
+// harmAndHeal injects a fault into one target, heals it, and records both. After an error of Harm it does not
+// heal.
 func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 	own := &turn{f, make(chan struct{})}
 	defer close(own.over)
@@ -196,7 +196,7 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 	r.Began = p.now()
 	r.Effective = true
 	r.Proof = note + proof
-	if !p.waitUntil(p.ctx, r.Began+f.Heal) { // heals even if the load has ended
+	if !p.waitUntil(p.ctx, r.Began+f.Heal) { // not p.loading: heals even if the load has ended
 		r.Error = "it was not healed, because the trial ended early"
 		return
 	}
@@ -209,9 +209,9 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 	r.Healed = p.now()
 }
 
-// awaitTurn waits until a fault is due, and then until its target has no earlier fault that excludes it: the
-// healing of that may take longer than planned. If it had to wait for another fault, it returns a note, which
-// begins the proof. It fails if the load ends before.
+// awaitTurn waits until a fault is due, and then until no earlier fault of its target excludes it, since a
+// healing may take longer than planned. If it had to wait for an earlier fault, it returns a note to put
+// before the proof. It fails if the load ends first.
 func (p *injection) awaitTurn(own *turn) (note string, err error) {
 	if !p.waitUntil(p.loading, own.fault.After) {
 		return "", p.missed(own.fault, "")
@@ -247,8 +247,8 @@ func (p *injection) enqueue(own *turn) (before []*turn) {
 	return before
 }
 
-// missed returns the error of a fault that was not done before the load ended. It says when the fault was due
-// and appends why to that, such as ", when its target still had the fault cut", or "".
+// missed returns the error of a fault that was not injected before the load ended. why follows the time at
+// which the fault was due. It is "" or begins with a comma: ", when its target still had the fault cut".
 func (p *injection) missed(f lab.Fault, why string) error {
 	end, advice := "the load was over", ": let it begin earlier, or the load last longer"
 	if p.ctx.Err() != nil {
@@ -257,7 +257,7 @@ func (p *injection) missed(f lab.Fault, why string) error {
 	return fmt.Errorf("%s after %.1f s, and it was due after %.1f s%s%s", end, p.now(), f.After, why, advice)
 }
 
-// waitUntil waits until a time in seconds after the start of the load. It returns false if ctx ends before.
+// waitUntil waits until a time, in seconds since the start of the load. It returns false if ctx has ended.
 func (p *injection) waitUntil(ctx context.Context, seconds float64) bool {
 	timer := time.NewTimer(lab.Seconds(seconds - p.now()))
 	defer timer.Stop()

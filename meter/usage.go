@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ticksPerSecond is the unit of the user and system times in /proc/<pid>/stat. Linux uses 1/100 s on
-// every architecture that Go supports, whatever the timer of the kernel.
+// ticksPerSecond is the number of ticks per second. The user and system times in /proc/<pid>/stat are in
+// ticks. A tick is 1/100 s on every architecture that Go supports, whatever the timer of the kernel.
 const ticksPerSecond = 100
 
 // sampled holds the sum and the peak of a memory size over samples, in bytes.
@@ -22,7 +22,7 @@ type sampled struct {
 	samples int64
 }
 
-// add takes one sample.
+// add adds one sample.
 func (s *sampled) add(bytes int64) {
 	s.sum += bytes
 	s.peak = max(s.peak, bytes)
@@ -32,13 +32,13 @@ func (s *sampled) add(bytes int64) {
 // mean returns the mean over the samples, in bytes; 0 without samples.
 func (s *sampled) mean() int64 { return s.sum / max(1, s.samples) }
 
-// memory holds the sampled memory of units, roles and the total, because the peak of a sum is not the sum of
-// the peaks.
+// memory holds the sampled memory of each unit, of each role and of all units. Roles and the total have
+// samples of their own, because the peak of a sum is not the sum of the peaks.
 type memory struct {
 	units []sampled
 	roles []sampled
 	total sampled
-	sums  []int64 // one per role, reused from round to round
+	sums  []int64 // of the current round, one per role; a field only to reuse the memory
 }
 
 // newMemory returns the memory of a number of units and roles before the first sample.
@@ -46,7 +46,7 @@ func newMemory(units, roles int) memory {
 	return memory{units: make([]sampled, units), roles: make([]sampled, roles), sums: make([]int64, roles)}
 }
 
-// add takes one sampling round: sizes in bytes, one per unit.
+// add adds one round of samples. sizes (in bytes) and roleOf (indexes of roles) have one entry per unit.
 func (m *memory) add(sizes []int64, roleOf []int) {
 	clear(m.sums)
 	for i, size := range sizes {
@@ -68,7 +68,7 @@ func sum(values []int64) int64 {
 	return total
 }
 
-// metered returns the differences between the two marks.
+// metered returns the usage between the two marks, by unit, by role and in total.
 func (w *worker) metered() lab.Metered {
 	deltas := make([]lab.Usage, len(w.probes))
 	splits := make([]stat, len(w.probes))
@@ -132,8 +132,8 @@ func (w *worker) idle() time.Duration {
 	return 0
 }
 
-// difference returns the usage of one unit between the marks, without memory, and the ticks that split will
-// divide its CPU time by.
+// difference returns the usage of one unit between the marks, without the sampled memory and without user and
+// system time. It also returns the user and system ticks between the marks, for split.
 func (w *worker) difference(i int) (lab.Usage, stat) {
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
 	voluntary, involuntary := switchesBetween(open.tasks, closing.tasks)
@@ -165,8 +165,8 @@ func (w *worker) idleCores(i int) float64 {
 	return float64(w.marks[0].units[i].cpu-w.startedCPU[i]) / float64(idle.Nanoseconds())
 }
 
-// missing returns the reasons for missing quantities, of both marks and of sampling; nil if none is
-// missing.
+// missing returns the reasons why quantities are missing at a mark or in the samples, or nil if all are
+// there.
 func missing(p source, open, closing *counters) map[string]string {
 	var all map[string]string
 	noteAll(&all, open.missing)
@@ -177,8 +177,9 @@ func missing(p source, open, closing *counters) map[string]string {
 	return all
 }
 
-// switchesBetween adds up the context switches of the threads that live at the closing mark. Those of
-// threads that have ended are lost: the kernel does not show them.
+// switchesBetween adds up the context switches between two marks, of the threads that live at the closing
+// mark. Switches of threads that have ended are lost: the kernel does not show them. If a counter of a thread
+// is lower than before, the thread is a new one with the id of an old one: all its switches count.
 func switchesBetween(open, closing []task) (voluntary, involuntary int64) {
 	before := make(map[int]task, len(open))
 	for _, t := range open {
@@ -196,7 +197,8 @@ func switchesBetween(open, closing []task) (voluntary, involuntary int64) {
 	return voluntary, involuntary
 }
 
-// group adds up the members and splits their CPU time.
+// group adds up the usage of members, which are indexes of units, and splits their CPU time. For a quantity
+// that some members lack, it gives the reason of the first of them.
 func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usage {
 	var total lab.Usage
 	var ticks stat
@@ -236,7 +238,8 @@ func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usa
 // system time is 5 % of the CPU time.
 const splitTicks = 20
 
-// split divides the exact CPU time in the proportion of the kernel's user and system ticks.
+// split divides the exact CPU time into user and system time, in proportion to the kernel's ticks. If there
+// are too few ticks, it notes that both times are unavailable.
 func split(u *lab.Usage, ticks stat) {
 	n := ticks.userTicks + ticks.systemTicks
 	if n < int64(splitTicks*u.Units) {

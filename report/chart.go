@@ -21,7 +21,7 @@ type textBar struct {
 func end(b lab.Bar) float64 { return b.Begin * b.Ratio.Ratio }
 
 // chart writes the headline as bars: "a saga  |######   3.9x [1.8, 8.5]". A long label takes several lines.
-// It writes nothing if all ratios are 1.
+// It writes nothing if there are no bars, or if all ratios are 1.
 func (p *printer) chart(h *lab.Headline) {
 	if h == nil {
 		return
@@ -45,9 +45,9 @@ func (p *printer) chart(h *lab.Headline) {
 	if low == high {
 		return // nothing differs
 	}
-	const leastRoom = 10 // a ratio may have any number of digits
+	const leastRoom = 10 // for the bars, even if long ratios leave less
 	room := max(leastRoom, pageWidth-3*columnGap-labels-texts)
-	perColumn := (math.Log(high) - math.Log(low)) / float64(room-1) // high / low may overflow
+	perColumn := (math.Log(high) - math.Log(low)) / float64(room-1) // log(high/low) may overflow
 	column := func(x float64) int { return int(math.Round((math.Log(x) - math.Log(low)) / perColumn)) }
 	p.println("")
 	p.paragraph("  ", figure.Capital(clean(h.Title)), faint)
@@ -64,7 +64,7 @@ func (p *printer) chart(h *lab.Headline) {
 	p.paragraph("  ", "log axis, | is 1x; # decided, . undecided or equivalent", faint)
 }
 
-// draw returns the bar as a line of room characters. column returns the place of a value in the line.
+// draw returns the bar as a line of room characters. column converts a value to an index in the line.
 func (d textBar) draw(room int, column func(float64) int) string {
 	line := []byte(strings.Repeat(" ", room))
 	mark := byte('#')

@@ -34,7 +34,7 @@ func (v view) costSection() section {
 				Title: title, Label: title})
 		}
 	}
-	if len(s.Plots) == 0 { // nothing was measured at two points
+	if len(s.Plots) == 0 { // no cost was measured at two points
 		s.Shown = append(s.Shown, s.Folded...)
 		s.Folded = nil
 		s.HowTo = "No cost was measured at several points: the tables have what " + figure.Article(v.Operation) +
@@ -43,9 +43,9 @@ func (v view) costSection() section {
 	return s
 }
 
-// costTable shows the whole cost of an operation at one point: CPU by role, in all, what the system has
+// costTable shows the whole cost of an operation at one point: CPU by role, total CPU, what the system has
 // counted per operation, and memory. It has no rows if the system counts nothing per operation: the tables of
-// means show its costs then.
+// means show the costs of such a system.
 func (v view) costTable() table {
 	at, _ := v.shownAt(func(point string) bool {
 		return slices.ContainsFunc(v.Results, func(r lab.Result) bool {
@@ -94,8 +94,8 @@ func (v view) costTable() table {
 	return t
 }
 
-// rolesAt returns the roles of all variants at a point, without the generator, in the
-// order of the usages.
+// rolesAt returns the roles of all variants that used CPU at a point, without the generator, in the order of
+// the usages.
 func (v view) rolesAt(point string) []string {
 	var roles []string
 	for _, x := range v.variants() {
@@ -108,8 +108,8 @@ func (v view) rolesAt(point string) []string {
 	return roles
 }
 
-// costMetrics returns the names of the study's costs per operation that are shown at
-// every point.
+// costMetrics returns the names of the metrics that costSection shows at every point: CPU and elapsed time
+// per operation, if the study has them.
 func (v view) costMetrics() []string {
 	var names []string
 	for _, quantity := range []string{lab.CPU, lab.Elapsed} {

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// pictureAt returns the point at which the architectures are drawn. There is none if every
-// variant has a single part.
+// pictureAt returns the point at which the architectures are drawn. It returns false if no variant has
+// several parts, without the generator.
 func (v view) pictureAt() (string, bool) {
 	return v.shownAt(func(point string) bool {
 		return slices.ContainsFunc(v.picturesAt(point), func(p lab.Picture) bool {
@@ -104,7 +104,8 @@ func (v view) pictureTable(at string) table {
 	return t
 }
 
-// unitCountText returns the number of units of a part, or says where else it runs.
+// unitCountText returns the number of units of a part. If Cleave started no units for the part, it returns
+// the reason: the part is embedded in other units, or a server that runs already.
 func unitCountText(p lab.Part) string {
 	switch {
 	case p.Embedded:

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// trendsSection shows the growth of times along the factors of the study.
+// trendsSection shows how elapsed and CPU time grow along the factors of the study.
 func (v view) trendsSection() section {
 	if len(v.Trends) == 0 {
 		return section{}
@@ -76,8 +76,8 @@ func (v view) rawTable() table {
 	return t
 }
 
-// values formats the values of a result, multiplied by the factor of their unit, with one digit more than the
-// mean.
+// values formats the values of a result with one digit more than their mean. factor converts them to the unit
+// shown.
 func values(r lab.Result, factor float64) string {
 	digits := figure.Decimals(figure.Alone(r.Mean*factor)) + 1
 	parts := make([]string, len(r.Values))
@@ -87,8 +87,8 @@ func values(r lab.Result, factor float64) string {
 	return strings.Join(parts, "  ")
 }
 
-// plusMinus formats a number with its standard error in a readable unit,
-// rounded by that error: "7.16 ± 0.11 ms".
+// plusMinus formats a number with its standard error in a readable unit: "7.16 ± 0.11 ms". Both are rounded
+// to the second significant digit of the error, but no finer than to the third one of the number.
 func plusMinus(value, standardError float64, unit string) string {
 	if !figure.Finite(value) {
 		return absent

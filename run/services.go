@@ -15,8 +15,8 @@ import (
 // Services are the backing services of one trial, by name.
 type Services map[string]lab.Service
 
-// OpenServices opens the services of a layout at the same time, by the backings of their kinds. Embedded ones
-// keep their files below scratch. After an error no service is open.
+// OpenServices opens the services of a layout concurrently. backings are the backings by kind. Embedded
+// services keep their files below scratch. After an error no service is open.
 func OpenServices(
 	ctx context.Context, backings map[string]lab.Backing, layout lab.Layout, scratch string,
 ) (Services, error) {
@@ -86,7 +86,7 @@ func (c *Conductor) preflightServices(layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
-// Release releases all services at the same time.
+// Release releases all services concurrently.
 func (s Services) Release() error {
 	return forAll(slices.Sorted(maps.Keys(s)), func(name string) error {
 		release := s[name].Release
@@ -100,10 +100,10 @@ func (s Services) Release() error {
 	})
 }
 
-// Introduce returns the layout with the servers of the services as further units. The units of the system get
-// the servers as peers, the addresses of the services in their environment, and the folders of file services
-// as mounts, except foreign units that are not Served. It returns an error if a server has the name of a
-// unit.
+// Introduce returns the layout with the servers of the services as further units. The units of the system
+// get the servers as peers, the addresses of the services in their environment, and the folders of file
+// services as mounts. Foreign units get these only if they are Served. Introduce returns an error if a
+// server has the name of a unit.
 func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	var servers []lab.UnitSpec
 	var inputs serviceInputs
@@ -172,8 +172,8 @@ func (s Services) Addresses(deployment lab.Deployment) (map[string]string, error
 	return all, nil
 }
 
-// descriptions describes the services of a layout, with the disk that their deployer puts them on, if it
-// names one.
+// descriptions describes the services of a layout, by name. For a replicated service it adds the disk, if the
+// deployer describes one.
 func (s Services) descriptions(layout lab.Layout, deployer lab.Deployer) map[string]string {
 	if len(s) == 0 {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// check reports all mistakes in the study, and sets what the system adds to it: metrics, absent variants.
+// check reports all mistakes in the study. It also sets the metrics of the study, completes its variants and
+// claims from the system, and moves impossible optional variants to the absent ones.
 func (f *File) check(r *yamlfile.Reader, systems map[string]lab.SystemInfo) {
 	f.checkNames(r)
 	f.checkDesign(r)
@@ -26,7 +27,7 @@ func (f *File) check(r *yamlfile.Reader, systems map[string]lab.SystemInfo) {
 	}
 	f.info = info
 	f.Study.Metrics = info.Metrics
-	f.checkHosts(r) // of all variants: another host may build those that are set aside
+	f.checkHosts(r) // before setAsideImpossible: links may be of hosts that only an impossible variant uses
 	f.setAsideImpossible()
 	for i := range f.Study.Variants {
 		f.checkVariant(r, &f.Study.Variants[i])
@@ -59,7 +60,9 @@ func (f *File) checkSystem(r *yamlfile.Reader) {
 		r.Problem(f.lines[""], "the study needs points (or factors)")
 	}
 	seen := map[string]bool{}
-	checked := map[int][]string{} // factors by line: all points that the key factors makes have its line
+	// checked holds the checked factors by line. Points that are made from the key "factors" share its line,
+	// and each of their mistakes is reported once.
+	checked := map[int][]string{}
 	for _, p := range f.Study.Points {
 		line := f.lines["points."+p.Name]
 		if seen[p.Name] {
@@ -101,8 +104,8 @@ func (f *File) checkSystem(r *yamlfile.Reader) {
 	}
 }
 
-// checkVariant checks a variant against its architecture and the system. If it has no summary, it gets that
-// of its architecture.
+// checkVariant checks a variant against its architecture and the system. A variant without a summary gets
+// that of its architecture.
 func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	line := f.lines["variants."+v.Name]
 	v.System = f.Study.System
@@ -130,7 +133,7 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	checkDeployment(r, line, "variant "+v.Name, v.Deployment, deployments)
 	scaled := len(v.Replicas) + len(v.Limits)
 	if slices.Contains([]string{"services", "image", "command"}, v.Architecture) {
-		scaled = 0 // Cleave starts their units itself, and can scale them
+		scaled = 0 // Cleave starts the units of these architectures, and can scale them
 	}
 	scaled += len(v.Nodes) + len(v.Hosts) + len(v.Autoscale) + len(f.variants[v.Name].Deployed)
 	if f.info.Foreign && scaled > 0 {
@@ -142,7 +145,7 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
 		checkKnob(r, line, *v, architecture, name)
 	}
-	if f.info.Check != nil && len(r.Problems) == problems { // else the system would refuse the knobs again
+	if f.info.Check != nil && len(r.Problems) == problems { // the system would report wrong knobs again
 		if err := f.info.Check(*v); err != nil {
 			r.Problem(line, "variant %s: %s", v.Name, oneLine(err))
 		}
@@ -203,16 +206,16 @@ func (f *File) checkFactor(r *yamlfile.Reader, line int, factor string) {
 	r.Problem(line, "%s has no parameter %s", f.info.Name, unknown(factor, known, "it has"))
 }
 
-// checkName refuses the name of an unknown variant. Plans may have them: variants that were left out when the
-// plan was made. what says in messages where the name stands.
+// checkName refuses a name that is not one of the known variants. It refuses none in a plan, where names may
+// be those of variants that were left out when the plan was made. what names the key in messages.
 func (f *File) checkName(r *yamlfile.Reader, line int, what, name string, known []string) {
 	if name != "" && !f.planned && !slices.Contains(known, name) {
 		r.Problem(line, "%s names the variant %s", what, unknown(name, known, "there are"))
 	}
 }
 
-// checkPointNames refuses the names of unknown points. Plans may have them, as they may have those of
-// variants.
+// checkPointNames refuses names that are not points of the study. It refuses none in a plan, for the reason
+// that checkName gives.
 func (f *File) checkPointNames(r *yamlfile.Reader, line int, what string, names []string) {
 	known := f.pointNames()
 	for _, name := range names {
@@ -222,7 +225,7 @@ func (f *File) checkPointNames(r *yamlfile.Reader, line int, what string, names 
 	}
 }
 
-// checkClaims checks all claims, and sets the metric of those that name none to the system's first one.
+// checkClaims checks all claims. A testable claim without a metric gets the first metric of the study.
 func (f *File) checkClaims(r *yamlfile.Reader) {
 	seen := map[string]bool{}
 	for i := range f.Study.Claims {

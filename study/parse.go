@@ -24,7 +24,7 @@ import (
 const (
 	maxVariants = 100
 	maxPoints   = 1000
-	// MaxBlocks is the largest number of blocks.
+	// MaxBlocks limits the blocks of a study.
 	MaxBlocks  = 1000
 	maxClaims  = 200
 	maxRepeats = 10
@@ -43,15 +43,15 @@ type File struct {
 	Path  string
 	Study lab.Study
 	Quick *Quick
-	// lines holds the lines of values by their places in the file, such as variants.uds.knobs, and "" for the
-	// whole file; nil for a plan.
+	// lines holds the line of every value by its place in the file, such as variants.uds.knobs. The place of
+	// the whole file is "". lines is nil for a plan.
 	lines map[string]int
 	info  lab.SystemInfo // of the study's system
 	// variants holds the variants as the file has them, by name; nil for a plan.
 	variants     map[string]writtenVariant
 	hosts        map[string]lab.Network // links of hosts, for all variants
-	writtenSteps writtenSteps           // no variants: no steps
-	planned      bool                   // the study is that of a plan: twins are variants, levels are scaled
+	writtenSteps writtenSteps           // without variants the study has no steps
+	planned      bool                   // from a plan: twins are among the variants, levels are scaled
 }
 
 // Quick holds the changes of a study that `--quick` makes.
@@ -69,8 +69,8 @@ type Quick struct {
 	Took float64 `yaml:"took,omitempty,span"`
 }
 
-// written is the form of a study file. Its own fields replace those of lab.Study that have another form in
-// the file.
+// written is the form of a study file. It hides the fields of lab.Study that have another form in the file,
+// and adds the keys that lab.Study does not have.
 type written struct {
 	lab.Study
 	Variants yaml.Node              `yaml:"variants"`
@@ -116,7 +116,7 @@ func Defaults() lab.Design {
 	}
 }
 
-// take moves what was read into the file, and parses the keys that have another form there than in the study.
+// take moves the decoded study file into f, and parses the keys whose form differs from lab.Study.
 func (f *File) take(r *yamlfile.Reader, w written) {
 	f.Study = w.Study
 	f.Quick = w.Quick
@@ -203,7 +203,8 @@ func (f *File) readPoints(r *yamlfile.Reader, node *yaml.Node) {
 	})
 }
 
-// readFactors crosses the levels of all factors into points. They are added to those of the key points.
+// readFactors adds a point to the study for every combination of the factors' levels. The study may also have
+// points from the key "points".
 func (f *File) readFactors(r *yamlfile.Reader, node *yaml.Node) {
 	type level struct {
 		text   string
@@ -247,7 +248,7 @@ func (f *File) readFactors(r *yamlfile.Reader, node *yaml.Node) {
 const (
 	// Steady is the value of warm_up for a warm-up that goes on until the load is steady.
 	Steady = "steady"
-	// WarmUpLimit is the default limit of such a warm-up, in seconds.
+	// WarmUpLimit is the default limit of a warm-up until the load is steady, in seconds.
 	WarmUpLimit = 60
 )
 
@@ -279,7 +280,7 @@ func (f *File) pointNames() []string {
 	return NamesOf(f.Study.Points, func(p lab.Point) string { return p.Name })
 }
 
-// NamesOf returns the name of each thing, in their order.
+// NamesOf returns the names of things, in the same order.
 func NamesOf[T any](things []T, name func(T) string) []string {
 	var names []string
 	for _, one := range things {

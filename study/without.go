@@ -8,11 +8,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Without returns the study as a host that lacks some parts can play it. Variants that cannot be played at
-// any point become absent, with the reason, and their claims untestable; others keep the points at which
-// they can be played. The notes name every missing part once. If the baseline becomes absent, the first
-// remaining variant replaces it. If all twins are gone, another variant gets one. Steps skip absent
-// variants. The caller decides whether enough is left.
+// Without returns the study as a host that lacks some parts can play it. A variant that cannot be played at
+// any point becomes absent, with the reason, and the analysis finds its claims untestable. Other variants
+// keep the points at which they can be played. The notes name every missing part once. If the baseline
+// becomes absent, the first remaining variant replaces it. If all twins are gone, another variant gets a
+// twin. Steps skip absent variants. The caller decides whether enough is left.
 func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 	if len(lacks) == 0 {
 		return s
@@ -63,7 +63,7 @@ func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 	return s
 }
 
-// lacksOf returns the parts that a variant lacks. A twin lacks those that its original lacks.
+// lacksOf returns the parts that a variant lacks. A twin also lacks the parts that its original lacks.
 func lacksOf(lacks []lab.Lack, v lab.Variant) []lab.Lack {
 	return slices.DeleteFunc(slices.Clone(lacks), func(l lab.Lack) bool {
 		return l.Variant != v.Name && l.Variant != v.TwinOf
@@ -86,7 +86,7 @@ func reasonOf(lacks []lab.Lack) string {
 	return strings.Join(NamesOf(lacks, func(l lab.Lack) string { return oneLine(l.Err) }), "; ")
 }
 
-// rebased replaces an absent baseline by the first variant.
+// rebased returns the study with its first variant as the baseline, and a note, if the baseline is absent.
 func rebased(s lab.Study) lab.Study {
 	if _, plays := s.Variant(s.Baseline); plays || len(s.Variants) == 0 {
 		return s
@@ -115,7 +115,8 @@ func uncompared(base lab.AbsentVariant) string {
 	return fmt.Sprintf("No variant is compared with the baseline %s: %s.", base.Name, base.Reason)
 }
 
-// withTwin adds a twin of the first variant that plays at one of the points of twins, if there is one.
+// withTwin adds a twin of the first variant that plays at a point of twins (NoiseFloorPoints; empty: all). It
+// adds none if no variant does.
 func withTwin(s lab.Study) lab.Study {
 	d := &s.Design
 	first := slices.IndexFunc(s.Variants, func(v lab.Variant) bool {
@@ -163,8 +164,8 @@ func bridged(s lab.Study) []lab.PathStep {
 	})
 }
 
-// joined returns the changes of two successive steps as those of one step, each knob once. Even a single step
-// may change a knob twice, over a value in between.
+// joined returns the changes of two successive steps as the changes of one step. Each knob occurs once in the
+// result, though even one of the two steps may change a knob twice, over a value in between.
 func joined(first, second []lab.KnobChange) []lab.KnobChange {
 	var all []lab.KnobChange
 	for _, c := range slices.Concat(first, second) {

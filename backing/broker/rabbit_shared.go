@@ -56,8 +56,8 @@ func (r *rabbit) noteOf(topology Topology) note {
 	return n
 }
 
-// writeNote writes the names that Declare will create into the registry. An empty registry can
-// be deleted between its declaration and the publication: then writeNote tries again.
+// writeNote puts a note into the registry, with the names that Declare is about to create. A Sweep may
+// delete the empty registry between its declaration and the publication: then writeNote tries again.
 func (r *rabbit) writeNote(ctx context.Context, topology Topology) error {
 	if r.prefix == "" {
 		return nil
@@ -91,9 +91,8 @@ func Version(ctx context.Context, address string) (version string, err error) {
 	return version, err
 }
 
-// Sweep removes the exchanges and queues, with their messages, that clients have declared
-// on the RabbitMQ at an address under prefixes for which match returns true. These clients
-// must have ended.
+// Sweep removes the exchanges and queues of clients, with their messages, from the RabbitMQ at an address.
+// match selects the clients by prefix. These clients must have ended.
 func Sweep(ctx context.Context, address string, match func(prefix string) bool) error {
 	return connected(ctx, address, func(connection *amqp.Connection) error {
 		if err := sweepAlone(ctx, connection); err != nil {
@@ -104,12 +103,12 @@ func Sweep(ctx context.Context, address string, match func(prefix string) bool) 
 			return err
 		}
 		others, err := sweep(channel, match)
-		// The broker has closed the channel if there is no registry.
+		// A closed channel means that there is no registry: the broker closes it after a refused request.
 		if err != nil || others > 0 || channel.IsClosed() {
 			return err
 		}
 		_, err = channel.QueueDelete(registry, false, true, false)
-		return ignore(err, amqp.PreconditionFailed) // a client has just written into it
+		return ignore(err, amqp.PreconditionFailed) // a client has just written a note
 	})
 }
 
@@ -130,9 +129,9 @@ func connected(ctx context.Context, address string, work func(*amqp.Connection) 
 	return err
 }
 
-// sweepAlone waits until no other connection sweeps, because reading a note takes it out
-// of the registry for a moment. The lock is an exclusive queue, which disappears with its
-// connection.
+// sweepAlone waits until no other connection sweeps. Two sweeps would hide notes from each other, because
+// a note that was read is out of the registry until it is settled. The lock is an exclusive queue, which
+// disappears with its connection.
 func sweepAlone(ctx context.Context, connection *amqp.Connection) error {
 	for {
 		channel, err := connection.Channel()

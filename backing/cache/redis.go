@@ -15,13 +15,13 @@ import (
 type redisCache struct {
 	pool    *redis.Pool
 	timeout time.Duration
-	lost    *atomic.Int64 // when a request last got no answer, in Unix nanoseconds
+	lost    *atomic.Int64 // time of the last request without an answer, in Unix nanoseconds
 }
 
 // openRedis returns a client that connects with the first request. It does not retry
 // requests: callers can get the data elsewhere, which is better than waiting for a cache.
-// If a request gets no answer, the server may have ended: connections that were last used
-// before that are not reused.
+// A request without an answer may mean that the server has ended. So the pool does not reuse
+// connections whose last use was before that request failed.
 func openRedis(u *url.URL, options Options) redisCache {
 	password, _ := u.User.Password()
 	lost := &atomic.Int64{}
@@ -71,8 +71,8 @@ func (r redisCache) remove(ctx context.Context, keys []string) error {
 
 func (r redisCache) close() error { return r.pool.Close() }
 
-// do sends a command and returns the answer. Its error is that of the caller's context if that has
-// ended, the server's if it has refused the command, and otherwise ErrUnavailable.
+// do sends a command and returns the answer. If the server refuses the command, do returns the server's
+// error; if the caller's context has ended, the error of the context; otherwise ErrUnavailable.
 func (r redisCache) do(ctx context.Context, command string, arguments ...any) (any, error) {
 	bounded, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -81,7 +81,7 @@ func (r redisCache) do(ctx context.Context, command string, arguments ...any) (a
 		deadline, _ := bounded.Deadline()
 		var answer any
 		answer, err = redis.DoWithTimeout(connection, time.Until(deadline), command, arguments...)
-		_ = connection.Close() // returns it to the pool; if it is broken, err has the reason
+		_ = connection.Close() // returns the connection to the pool; if it is broken, err says why
 		if err == nil {
 			return answer, nil
 		}
@@ -93,7 +93,7 @@ func (r redisCache) do(ctx context.Context, command string, arguments ...any) (a
 		return nil, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case limited && !time.Now().Before(limit): // the connection may notice it before ctx does
+	case limited && !time.Now().Before(limit): // the connection may time out before ctx does
 		return nil, context.DeadlineExceeded
 	}
 	r.lost.Store(time.Now().UnixNano())

@@ -38,8 +38,9 @@ type Config struct {
 	// (MariaDB) or a postgres:// URL. It may contain a password, and so must not be in
 	// arguments and messages.
 	DSN string `json:"dsn"`
-	// Connections bounds the pool; 0 means 16. SQLite has one more, for writing; MariaDB and PostgreSQL have
-	// a second pool of this size for Prepare, so that End gets a connection while a Prepare waits for a lock.
+	// Connections is the size of the pool; 0 means 16. SQLite has one more connection, for writing. MariaDB
+	// and PostgreSQL have a second pool of this size, for Prepare (two-phase commit). End, which releases
+	// locks, gets a connection even while all connections of the second pool wait for locks.
 	Connections int `json:"connections,omitempty"`
 	// Observer is called for every statement; may be nil.
 	Observer Observer `json:"-"`
@@ -60,7 +61,7 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 }
 
 // OpenSQLite is Open for programs that only use SQLite: the linker leaves the clients of other
-// databases out of them.
+// databases out of such a program.
 func OpenSQLite(ctx context.Context, config Config) (*DB, error) {
 	config.Driver = SQLite
 	return open(ctx, config, openSQLite, classifySQLite)
@@ -120,7 +121,7 @@ func openMariaDB(db *DB, c Config) error {
 		return fmt.Errorf("open mariadb: its DSN must look like user:password@tcp(host:port)/name: %w", err)
 	}
 	config.Logger = &mysql.NopLogger{} // errors are returned as well
-	// The collation of arguments. The driver knows no collation that also compares spaces at the end.
+	// This is the collation of arguments. It ignores trailing spaces: the driver knows no NOPAD collation.
 	config.Collation = "utf8mb4_bin"
 	if config.Params == nil {
 		config.Params = map[string]string{}
@@ -145,8 +146,8 @@ func openPostgreSQL(db *DB, c Config) error {
 	}
 	config.RuntimeParams["default_transaction_isolation"] = "read committed"
 	config.RuntimeParams["synchronous_commit"] = "on"
-	// cachingConnector is not needed: this driver caches prepared statements itself. Without it, these hooks
-	// have to record when a statement gets its connection.
+	// This driver caches prepared statements itself, so it needs no cachingConnector, which would also record
+	// when a statement gets its connection. These hooks record that time instead.
 	noteTime := func(ctx context.Context, _ *pgx.Conn) error {
 		gotConnection(ctx)
 		return nil

@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// maxAttempts is the number of attempts of a transaction under contention.
+	// maxAttempts is the maximum number of attempts of a transaction under contention.
 	maxAttempts = 10
-	// firstPause is the mean pause before the second attempt; it doubles.
+	// firstPause is the mean pause before the second attempt. The mean doubles with every attempt, up to
+	// maxPause.
 	firstPause = 2 * time.Millisecond
 	maxPause   = 100 * time.Millisecond
 )
@@ -21,13 +22,13 @@ const (
 // error. Nothing was committed.
 var ErrDoomed = errors.New("a part of the transaction has failed, so nothing was committed")
 
-// transaction is the state that a context carries from Do to Do.
+// transaction is the state of a running transaction. The context of its work carries it to nested calls.
 type transaction struct {
 	tx     executor
 	doomed error    // the error of a failed part
 	parts  int      // open savepoints, see Try
-	writes bool     // it has changed rows
-	after  []func() // calls of AfterCommit
+	writes bool     // a statement has changed rows
+	after  []func() // functions that were passed to AfterCommit
 }
 
 // carried is the context key of the transaction of one database.
@@ -43,13 +44,13 @@ func (db *DB) ambient(ctx context.Context) *transaction {
 func (db *DB) InTransaction(ctx context.Context) bool { return db.ambient(ctx) != nil }
 
 // Do runs work in a transaction and commits it when work returns nil. If the context
-// already carries a transaction of this database, work becomes a part of that one: it
-// is committed with the whole or not at all, and if it fails, the whole fails.
+// already carries a transaction of this database, work becomes a part of that transaction:
+// it is committed with the whole or not at all, and if it fails, the whole fails.
 //
-// Only the outermost Do (and an Exec outside of any) retries after contention (deadlock,
-// serialisation failure). So work must be repeatable: it changes nothing but the
-// database, and resets its results at its begin. After an error for which IsUnavailable
-// is true, the commit may or may not have happened.
+// The outermost Do retries after contention (deadlock, serialisation failure); a nested one
+// does not. So work must be repeatable: it changes nothing but the database, and resets its
+// results at its begin. After an error for which IsUnavailable is true, or after the end of
+// the context, the commit may or may not have happened.
 func (db *DB) Do(ctx context.Context, work func(ctx context.Context) error) error {
 	if current := db.ambient(ctx); current != nil {
 		err := work(ctx)
@@ -62,7 +63,7 @@ func (db *DB) Do(ctx context.Context, work func(ctx context.Context) error) erro
 }
 
 // Snapshot runs work, which may only read, on a consistent snapshot of the database.
-// Inside Do it runs in the transaction instead.
+// Inside a transaction work runs in that transaction instead.
 func (db *DB) Snapshot(ctx context.Context, work func(ctx context.Context) error) error {
 	if db.ambient(ctx) != nil {
 		return work(ctx)
@@ -74,7 +75,7 @@ func (db *DB) Snapshot(ctx context.Context, work func(ctx context.Context) error
 	return db.retry(ctx, func() error { return db.attempt(ctx, db.readers, options, work) })
 }
 
-// retry calls attempt until it does not fail by contention, at most maxAttempts times.
+// retry calls attempt again while it fails because of contention, at most maxAttempts times.
 func (db *DB) retry(ctx context.Context, attempt func() error) error {
 	for tried := 1; ; tried++ {
 		err := attempt()
@@ -104,7 +105,8 @@ func pause(ctx context.Context, tried int) error {
 	}
 }
 
-// attempt runs work once in a new transaction.
+// attempt runs work once in a new transaction, commits it or rolls it back, and after a commit calls the
+// functions that were passed to AfterCommit.
 func (db *DB) attempt(
 	ctx context.Context, on *sql.DB, options *sql.TxOptions, work func(ctx context.Context) error,
 ) error {
@@ -141,9 +143,10 @@ func (db *DB) attempt(
 }
 
 // AfterCommit calls a function after the commit of the transaction that the context
-// carries, in the goroutine of its outermost Do, which waits for it; without a
-// transaction, at once. It is not called if the transaction was not committed, if that is
-// unknown, or if the transaction is one of Prepare, which another program may commit.
+// carries. The outermost Do calls the function before it returns, in the goroutine of its
+// caller. Without a transaction AfterCommit calls the function at once. The function is not
+// called if the transaction was not committed, if its outcome is unknown, or if it is a
+// transaction of Prepare, which another program may commit.
 func (db *DB) AfterCommit(ctx context.Context, call func()) {
 	if current := db.ambient(ctx); current != nil {
 		current.after = append(current.after, call)
@@ -152,7 +155,7 @@ func (db *DB) AfterCommit(ctx context.Context, call func()) {
 	call()
 }
 
-// commit commits a transaction. A commit that fails counts as a rollback.
+// commit commits a transaction. A failed commit counts as a rollback.
 func (db *DB) commit(ctx context.Context, tx *sql.Tx) error {
 	ctx, began := db.begin(ctx)
 	err := tx.Commit()
@@ -164,8 +167,8 @@ func (db *DB) commit(ctx context.Context, tx *sql.Tx) error {
 	return db.observe(ctx, Statement{Kind: KindCommit, Text: "COMMIT", Err: err}, began)
 }
 
-// rollback rolls a transaction back and returns cause. An error of the rollback itself does
-// not matter: a lost connection has rolled back already.
+// rollback rolls a transaction back and returns cause. It ignores an error of the rollback itself:
+// if the connection is lost, the database rolls the transaction back.
 func (db *DB) rollback(ctx context.Context, tx *sql.Tx, cause error) error {
 	ctx, began := db.begin(ctx)
 	err := tx.Rollback()

@@ -8,9 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// client checks the arguments of calls, wraps errors, and records a span of every call of a
-// traced operation. Spans of the driver's own client, such as those of package database, are
-// children of that span.
+// client is a Store. It checks the arguments of calls, wraps errors, and records a span for every
+// call in a traced operation. Spans that the driver records, such as those of package database,
+// are children of that span.
 type client struct {
 	driver
 	declared sync.Map // Collection by its name
@@ -23,7 +23,7 @@ type driver interface {
 	get(ctx context.Context, collection, id string) (Document, error)
 	getMany(ctx context.Context, collection string, ids []string) ([]Document, error)
 	find(ctx context.Context, collection string, query Query) ([]Document, error)
-	// Close closes the connections. It is the method of Store that client promotes.
+	// Close closes the connections. It is exported because client implements Store with it, by embedding.
 	Close() error
 }
 
@@ -41,7 +41,7 @@ func (c *client) Declare(ctx context.Context, declared ...Collection) error {
 	return nil
 }
 
-// collection returns a collection that was declared.
+// collection returns a collection by its name, or an error if this client has not declared it.
 func (c *client) collection(name string) (Collection, error) {
 	declared, ok := c.declared.Load(name)
 	if !ok {

@@ -24,8 +24,8 @@ import (
 
 // Table describes a set of records. The key is a column in addition to Columns.
 type Table struct {
-	Name    string   // lower-case letters, digits and underscores; so are the names of columns
-	Columns []string // blobs, in the order of a record's values
+	Name    string   // has lower-case letters, digits and underscores, as the names of columns do
+	Columns []string // names of columns of blobs, in the order of a record's values
 }
 
 // Options configures a client.
@@ -53,8 +53,8 @@ var (
 	ErrUnavailable = errors.New("the store does not answer")
 )
 
-// Store is a client. It is safe for concurrent use. All its methods are idempotent: they
-// may be repeated.
+// Store is a client. It is safe for concurrent use. CreateTables, Insert and Get are
+// idempotent: a call may be repeated after an error.
 type Store struct {
 	driver driver
 	slots  chan struct{} // a semaphore with an entry per running request
@@ -68,8 +68,8 @@ type driver interface {
 	insert(ctx context.Context, table *statements, key [16]byte, values [][]byte) error
 	// get returns nil if there is no such record.
 	get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error)
-	// page returns some records from a position (nil: the first), and the position of the
-	// next page, which is nil after the last one.
+	// page returns the page of records at a position, and the position of the next page. The
+	// position is nil for the first page; next is nil after the last.
 	page(ctx context.Context, table Table, from []byte) (records []record, next []byte, err error)
 	close() error
 }
@@ -120,8 +120,9 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 	return store, nil
 }
 
-// checkNames returns an error for names that would have to be quoted in a statement or could have a special
-// meaning there. kind says what they name, for the message.
+// checkNames returns an error for names that could have a special meaning in a statement or need escapes
+// between quotes. Keywords are allowed, because statements quote all names. kind says what the names stand
+// for, for the message.
 func checkNames(kind string, names ...string) error {
 	good := regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 	for _, name := range names {
@@ -136,8 +137,8 @@ func checkNames(kind string, names ...string) error {
 // Close closes the connections. No method may be running.
 func (s *Store) Close() error { return s.driver.close() }
 
-// CreateTables creates the tables that do not exist. The other methods return an error for a table that this
-// client has not passed to it.
+// CreateTables creates the tables that do not exist. Insert, Get and Each return an error for a table that
+// was not passed to CreateTables of the same Store.
 func (s *Store) CreateTables(ctx context.Context, tables ...Table) error {
 	for _, table := range tables {
 		if len(table.Columns) == 0 {
@@ -199,7 +200,7 @@ func (s *Store) Get(ctx context.Context, table string, key [16]byte) (values [][
 	return notNil(values), nil
 }
 
-// notNil replaces nil values by empty ones in place: not every driver distinguishes them.
+// notNil replaces nil values by empty ones, in place, because not every driver distinguishes the two.
 func notNil(values [][]byte) [][]byte {
 	for n, value := range values {
 		if value == nil {
@@ -209,9 +210,9 @@ func notNil(values [][]byte) [][]byte {
 	return values
 }
 
-// Each calls visit for all records, in no particular order, until it returns an error,
-// which Each returns. Records that are written meanwhile may be among them. visit may use
-// the Store.
+// Each calls visit for all records, in no particular order. If visit returns an error, Each
+// stops and returns that error. Records that are written meanwhile may be visited, too.
+// visit may use the Store.
 func (s *Store) Each(
 	ctx context.Context, table string, visit func(key [16]byte, values [][]byte) error,
 ) error {
@@ -237,7 +238,7 @@ func (s *Store) Each(
 	return nil
 }
 
-// table returns a table that was passed to CreateTables.
+// table returns the statements of a table that was passed to CreateTables.
 func (s *Store) table(name string) (*statements, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -248,7 +249,7 @@ func (s *Store) table(name string) (*statements, error) {
 	return table, nil
 }
 
-// request calls work when fewer than InFlight requests are running.
+// request calls work once fewer than InFlight requests are running. It fails if ctx ends first.
 func (s *Store) request(ctx context.Context, work func() error) error {
 	select {
 	case s.slots <- struct{}{}:

@@ -14,15 +14,16 @@ import (
 const (
 	// relayBatch is the number of rows whose messages are published together.
 	relayBatch = 128
-	// removeEvery is the interval between removals of published rows, so that one commit
-	// removes many. After a crash in between, their messages are published again. Where other
-	// owners use the outbox, rows are removed at once: messages of the same keys wait for it.
+	// removeEvery is the interval between removals of published rows: one commit removes many.
+	// After a crash, the messages of the rows that were not removed are published again. If other
+	// owners use the outbox, rows are removed at once, because messages of other owners with the
+	// same keys wait for the removal.
 	removeEvery = 20 * time.Millisecond
-	// removeFrom is the number of published rows from which on they are removed at once,
-	// before the interval has passed.
+	// removeFrom is the number of published rows that are removed at once, without waiting for
+	// the interval.
 	removeFrom = 256
-	// pollEvery is the interval in which the relay reads the outbox if nothing wakes it. It is
-	// also the interval of heartbeats.
+	// pollEvery is the interval at which the relay reads the outbox if nothing wakes it, and the
+	// interval of heartbeats.
 	pollEvery = time.Second
 	// lease is the time without a heartbeat after which an owner counts as dead and
 	// others publish its messages.
@@ -39,24 +40,24 @@ type Publisher interface {
 	Publish(ctx context.Context, messages ...broker.Message) error
 }
 
-// Relay publishes the messages of an outbox. Several processes may have one for the
-// same database: each publishes the messages of its own process and those of dead
+// Relay publishes the messages of an outbox. Several processes may have a relay for the
+// same database: each relay publishes the messages of its own process and those of dead
 // processes. Every read starts at the lowest position in the table. The rows of
-// concurrent transactions become visible in any order, so reading only positions above
-// the last one would miss some.
+// concurrent transactions become visible in any order, so a read that started after the
+// last position would miss rows.
 type Relay struct {
-	// Tracer starts the spans of traced messages; nil: there are none. It must be set
-	// before Run.
+	// Tracer starts the spans of traced messages; nil: no spans. It must be set before Run.
 	Tracer trace.TracerProvider
 
 	outbox   *Outbox
 	broker   Publisher
 	logError func(error)
 
-	// published holds the positions of published rows that the next read may still see,
-	// because they are not removed yet or were removed during the last read.
+	// published holds the positions of published rows that a read may still return: rows that
+	// are not removed yet, and rows that were removed since the last read began.
 	published map[int64]struct{}
-	// partial holds the indexes of the confirmed messages of partially published rows.
+	// partial holds the rows of which the broker has confirmed only some messages: the indexes of
+	// the confirmed messages, by the position of the row.
 	partial map[int64]map[int]bool
 
 	mu       sync.Mutex
@@ -73,7 +74,7 @@ func NewRelay(outbox *Outbox, to Publisher) *Relay {
 }
 
 // Run publishes messages until the context ends. It retries after failures, and reports
-// them to logError.
+// them to logError. If the outbox has no owner, Run reports that and returns at once.
 func (r *Relay) Run(ctx context.Context, logError func(error)) {
 	r.logError = func(err error) {
 		if err != nil && ctx.Err() == nil {
@@ -123,14 +124,14 @@ func (r *Relay) await(ctx context.Context, most time.Duration) {
 // to publish; blocked, whether some wait for older ones of another owner.
 func (r *Relay) publishNext(ctx context.Context) (more, blocked bool, err error) {
 	r.mu.Lock()
-	for _, position := range r.removed { // the reads that begin now cannot see them
+	for _, position := range r.removed { // a read that begins now cannot return these rows
 		delete(r.published, position)
 	}
 	r.removed = nil
 	r.mu.Unlock()
-	// The read may see all published rows: the limit leaves room for relayBatch others beside them. If other
-	// owners' rows fill it, own messages behind them wait until pollEvery: reading further would read the whole
-	// backlog for every event.
+	// The read may return all published rows, so the limit is their number plus relayBatch. If rows of other
+	// owners fill that room, own messages behind those rows wait for a later read: reading on would read the
+	// whole backlog for every event.
 	rows, err := r.outbox.head(ctx, relayBatch+len(r.published))
 	if err != nil {
 		return false, false, err
@@ -150,9 +151,9 @@ type queued struct {
 
 func (q queued) message() broker.Message { return q.row.messages[q.index] }
 
-// ready returns the own messages that may be published now. To keep the order of a key
-// across processes, it leaves out messages if another owner has an older one with the
-// same key; blocked reports whether there were such messages.
+// ready returns the messages of this owner that may be published now. To keep the order of
+// a key across processes, it leaves out a message if another owner has an older message with
+// the same key. blocked reports whether there was such a message.
 func (r *Relay) ready(rows []row) (ready []queued, blocked bool) {
 	foreign := map[string]bool{}
 	for i := range rows {
@@ -176,7 +177,8 @@ func (r *Relay) ready(rows []row) (ready []queued, blocked bool) {
 	return ready, blocked
 }
 
-// publish publishes messages and marks those that the broker has confirmed.
+// publish publishes messages and marks the confirmed ones. If rows are to be removed at once, it wakes
+// keepRemoving.
 func (r *Relay) publish(ctx context.Context, ready []queued) error {
 	messages := make([]broker.Message, len(ready))
 	for i, q := range ready {
@@ -211,8 +213,8 @@ func (r *Relay) publish(ctx context.Context, ready []queued) error {
 	return err
 }
 
-// confirmed marks a message as published, and its row once all its messages are. mu is
-// held.
+// confirmed marks a message as published, and its row once all messages of the row are
+// published. The caller holds mu.
 func (r *Relay) confirmed(q queued) {
 	position := q.row.position
 	if len(q.row.messages) > 1 {
@@ -237,7 +239,7 @@ func (r *Relay) keepRemoving(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			// Rows that are removed now are not published again by the next process.
+			// The next process would publish rows again that are not removed now.
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollEvery)
 			defer cancel()
 			_ = r.removePublished(last) // a failure only repeats messages, which is allowed

@@ -20,37 +20,37 @@ const (
 
 	slotBytes = 8
 	lapShift  = 32 // a slot has the lap in its upper half and the message in its lower
-	filled    = 1  // added to the lap of a slot that holds a message
+	filled    = 1  // bit 0 of the upper half: the slot holds a message
 )
 
-// Row is one process's view of inboxes of equal capacity that are next to each
-// other in shared memory. Any number of processes and goroutines may send. A row
-// is small and refers to no other private memory, so that a process that runs for
+// Row is a process's view of a row of inboxes, which have the same capacity and lie next
+// to each other in shared memory. Any number of processes and goroutines may send. A Row
+// is small and has pointers into the shared memory only, so that a process that runs for
 // a microsecond at a time touches few pages.
 type Row struct {
 	start   unsafe.Pointer // of the first inbox
 	stride  uintptr
 	inboxes uint32
-	mask    uint32 // slots of an inbox - 1
+	mask    uint32 // number of slots of an inbox, minus 1
 }
 
 // header is the first line of an inbox; the slots follow.
 type header struct {
 	tail     atomic.Uint32 // next position to be reserved by a sender
-	sleeping atomic.Uint32 // 1 while the reader sleeps or is about to
+	sleeping atomic.Uint32 // 1: the reader sleeps or is about to sleep
 	_        [Line - 8]byte
 }
 
-// Inbox is the reader's side of an inbox. There must never be a second one for the
-// same memory.
+// Inbox is the reader's side of an inbox. An inbox must have only one during its whole
+// life: a second one would begin to read at position 0 again.
 type Inbox struct {
 	header *header
 	mask   uint32
 	head   uint32 // next position to be read
 }
 
-// slotsFor returns the number of slots of an inbox for capacity messages: the next power
-// of two.
+// slotsFor returns the number of slots of an inbox for capacity messages: the lowest power
+// of two that suffices, and at least 2.
 func slotsFor(capacity int) int {
 	return 1 << bits.Len(uint(max(capacity, 2)-1))
 }
@@ -63,8 +63,8 @@ func Size(capacity int) int {
 }
 
 // Attach returns the row of inboxes in shared memory, which must start at a multiple of
-// Line and have inboxes * Size(capacity) bytes. All processes must pass the same
-// numbers.
+// Line and have at least inboxes * Size(capacity) bytes. All processes must pass the same
+// capacity.
 func Attach(memory []byte, inboxes, capacity int) (Row, error) {
 	if capacity < 1 || capacity > maxCapacity || inboxes < 1 {
 		return Row{}, fmt.Errorf("%d inboxes of %d messages: choose at least 1 of 1 to %d", inboxes, capacity,
@@ -97,17 +97,19 @@ func (h *header) slot(position, mask uint32) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Add(unsafe.Pointer(h), Line+uintptr(position&mask)*slotBytes))
 }
 
-// Reader returns the reader's side of an inbox.
+// Reader returns the reader's side of an inbox. It must be called once per inbox, over all processes.
 func (r *Row) Reader(inbox int) Inbox { return Inbox{header: r.header(inbox), mask: r.mask} }
 
-// Send puts a message into an inbox and wakes the reader if it sleeps. It
-// fails with ErrFull, and never blocks.
+// Send puts a message into an inbox and wakes the reader if the reader sleeps. It never
+// blocks: it returns ErrFull if no slot is free. After any other error the message is in
+// the inbox, but the reader could not be woken.
 //
-// A slot's lap decides who may use it. Positions of one lap around the ring share
-// their upper bits, the lap; bit 0 of it is unused because a ring has at least two
-// slots. A slot with the lap of a position is free for that position; with
-// filled added, it holds that position's message. The reader then sets it to the
-// next lap. Positions wrap at 2^32, and laps with them.
+// The lap in a slot decides who may use the slot. The lap of a position is the position
+// without its slot index. All positions of one pass around the ring have the same lap. Bit 0
+// of a lap is 0, because a ring has at least two slots. A slot with the lap of a position is
+// free for the sender of that position. The sender stores the message and sets bit 0 (filled).
+// The reader takes the message and sets the slot to the next lap. Positions wrap at 2^32, and
+// laps with them.
 func (r *Row) Send(inbox int, message uint32) error {
 	h := r.header(inbox)
 	for {
@@ -126,12 +128,13 @@ func (r *Row) Send(inbox int, message uint32) error {
 			return nil
 		}
 		if int32(found-lap) < 0 {
-			return ErrFull // the message of the lap before has not been read
+			return ErrFull // the message of an earlier lap has not been stored or not been read
 		}
 	}
 }
 
-// Receive takes the oldest message. It returns false when there is none.
+// Receive takes the oldest message. It returns false if there is none, or if its sender has
+// reserved the slot and not stored the message yet.
 func (i *Inbox) Receive() (message uint32, ok bool) {
 	lap := i.head &^ i.mask
 	slot := i.header.slot(i.head, i.mask)
@@ -152,9 +155,10 @@ func (i *Inbox) Sleep() error { return i.sleep(Wait) }
 // process. Other goroutines may starve, and a garbage collection cannot begin.
 func (i *Inbox) SleepAlone() error { return i.sleep(WaitAlone) }
 
-// sleep first announces that the reader sleeps, and then checks the ring once more. A
-// sender first publishes its message, and then checks for the announcement. All of these
-// are sequentially consistent, so at least one of the two sees the other.
+// sleep announces in header.sleeping that the reader sleeps, and then checks the ring once
+// more. A sender stores its message, and then checks for the announcement. These four
+// operations are sequentially consistent: either the reader sees the message, or the sender
+// sees the announcement.
 func (i *Inbox) sleep(wait func(word *atomic.Uint32, value uint32) error) error {
 	for {
 		i.header.sleeping.Store(1)
@@ -176,7 +180,8 @@ func (i *Inbox) pending() bool {
 	return uint32(i.header.slot(i.head, i.mask).Load()>>lapShift) == i.head&^i.mask|filled
 }
 
-// wakeReader wakes the reader. Of several senders only one does so per announcement.
+// wakeReader wakes the reader. Of several senders that see one announcement, only one makes the system
+// call.
 func (h *header) wakeReader() error {
 	if !h.sleeping.CompareAndSwap(1, 0) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Process is the prefix of the name of a span in which messages are handled; the name of
+// Process begins the name of a span in which messages of a queue are handled. The name of
 // the queue follows.
 const Process = "process "
 
@@ -20,7 +20,7 @@ const (
 	// Header is the name of the header that carries a trace from process to process.
 	Header = "traceparent"
 	// separator separates the traceparents of several operations that share a call. The
-	// standard allows one only: no other software understands such a header.
+	// standard allows only one traceparent, so other software does not understand the header.
 	separator = ","
 )
 
@@ -31,7 +31,7 @@ const scope = "github.com/cleave-lab/cleave"
 // of a nil Part do nothing.
 type Part struct {
 	span trace.Span
-	ctx  context.Context // parent of the spans inside
+	ctx  context.Context // carries the span, as the parent of its children
 }
 
 // End ends the span.
@@ -41,7 +41,7 @@ func (p *Part) End() {
 	}
 }
 
-// Begin starts a child span.
+// Begin starts a child of the span.
 func (p *Part) Begin(name string, kind lab.SegmentKind) *Part {
 	if p == nil {
 		return nil
@@ -82,8 +82,8 @@ func Call(ctx context.Context, method string) (context.Context, *Part) {
 // Method returns Service/Method of /package.Service/Method.
 func Method(full string) string { return full[strings.LastIndexByte(full, '.')+1:] }
 
-// Enter starts the first span of an operation. If the provider does not sample it, Enter
-// returns ctx and nil.
+// Enter starts the first span of an operation. If the provider does not sample the
+// operation, Enter returns ctx and nil.
 func Enter(ctx context.Context, provider trace.TracerProvider, name string) (context.Context, *Part) {
 	inside, span := provider.Tracer(scope).Start(ctx, name)
 	if !span.IsRecording() {
@@ -94,8 +94,8 @@ func Enter(ctx context.Context, provider trace.TracerProvider, name string) (con
 }
 
 // Serve starts a span that continues the trace of a header from another process. If the
-// header is empty or not sampled, it returns ctx and nil. began is the time when this
-// process received the request; zero means now.
+// header is empty or not sampled, or the provider is nil, Serve returns ctx and nil. began is
+// the time when this process received the request; zero means now.
 func Serve(
 	ctx context.Context, provider trace.TracerProvider, header, name string, kind lab.SegmentKind,
 	role trace.SpanKind, began time.Time,
@@ -119,7 +119,7 @@ func Serve(
 	return inside, &Part{span, inside}
 }
 
-// serveSeveral continues the traces of all operations that share a call.
+// serveSeveral is Serve for a call that several operations share: headers are their traceparents.
 func serveSeveral(
 	ctx context.Context, provider trace.TracerProvider, headers, name string, kind lab.SegmentKind,
 	role trace.SpanKind, began time.Time,
@@ -136,8 +136,8 @@ func serveSeveral(
 	return inside, &Part{batch.members, inside}
 }
 
-// Begin starts a child of the context's span. It returns the context for work inside it,
-// and nil as the Part if the context is not traced.
+// Begin starts a child of the context's span, and returns it with a context for the work
+// inside it. If the context is not traced, Begin returns ctx and nil.
 func Begin(ctx context.Context, name string, kind lab.SegmentKind) (context.Context, *Part) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -152,7 +152,7 @@ func Begin(ctx context.Context, name string, kind lab.SegmentKind) (context.Cont
 	return inside, &Part{span, inside}
 }
 
-// RecordUntilNow records a child of the context's span that began at a time and ends now.
+// RecordUntilNow records a child of the context's span, from began until now.
 func RecordUntilNow(ctx context.Context, name string, kind lab.SegmentKind, began time.Time) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -168,8 +168,9 @@ func segment(kind lab.SegmentKind) attribute.KeyValue {
 }
 
 // Traceparent returns the header that continues the context's trace in another process,
-// or "" if it is not traced. In a batch (see Join) it returns the header of the operation
-// with that key, or, if key is "", those of all operations for a call that they share.
+// or "" if the context is not traced. In the context of a batch (see Batch.Join) it returns
+// the header of the operation with this key. If key is "", it returns the headers of all
+// operations of the batch, joined by separator, for a call that they share.
 func Traceparent(ctx context.Context, key string) string {
 	span := trace.SpanFromContext(ctx)
 	if batch, shared := span.(batchSpan); shared {
@@ -187,7 +188,7 @@ func Traceparent(ctx context.Context, key string) string {
 	return carrier[Header]
 }
 
-// Remote parses a traceparent header; the result is invalid if the header is.
+// Remote parses a traceparent header. The result is invalid if the header is invalid.
 func Remote(header string) trace.SpanContext {
 	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{Header: header})
 	return trace.SpanContextFromContext(ctx)

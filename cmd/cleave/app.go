@@ -76,11 +76,11 @@ func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, e
 	}
 	system, ours := systemNamed[lab.System](plan.Study.System, c)
 	if !ours {
-		label, _ := launch.Own() // without one the conductor refuses to play
+		label, _ := launch.Own() // app.conductor returns this error, too, and nothing is played
 		system = external.System{Generator: c.generator, Load: c.load, Secrets: secrets,
 			Faults: len(plan.Study.Faults) > 0, Label: label.String()}
 	}
-	// A system with metrics of its own is measured under load; one without has lab.JobMetrics.
+	// A system with metrics of its own needs a load. Other systems have the metrics of jobs (lab.JobMetrics).
 	if plan.Study.Load == nil && len(system.Describe().Metrics) > 0 {
 		return nil, withCode(exitBadPlan, "the plan of %s has no load: give the study the key \"load\"",
 			plan.Study.Name)
@@ -130,7 +130,8 @@ func systemFor[T lab.System](name, what string) (T, error) {
 		strings.Join(names, ", "))
 }
 
-// systemInfos describes all systems. The one that plays models is among them only with a model.
+// systemInfos describes all systems, by name. The system that plays models is included only if model, the
+// text of a model file, is not empty.
 func systemInfos(model string) map[string]lab.SystemInfo {
 	infos := map[string]lab.SystemInfo{}
 	for _, system := range systems(systemSettings{model: model}) {
@@ -165,8 +166,8 @@ func missingPrograms() error {
 }
 
 // deployers returns the deployers of this program, by name. own is the path of this program, and units the
-// folder of the unit programs. All that they start gets the label. With empty arguments, the deployers only
-// report their capabilities and check layouts.
+// folder of the unit programs. label marks everything that the deployers start. With empty arguments, the
+// deployers can only report their capabilities and check layouts.
 func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	userCluster, clusterErr := usersCluster()
 	userSwarm, swarmErr := usersSwarm()

@@ -123,8 +123,8 @@ func (f *checkFlags) addFaultPoints(system lab.Checkable, s *lab.Study) error {
 	return nil
 }
 
-// addFaults adds the faults that --fault names to a study, and returns the layouts of its variants. It fails
-// if a variant cannot have all of the faults.
+// addFaults adds the faults of --fault to a study, and returns the layouts of its variants. It returns an
+// error if any of the faults is impossible for any of the variants.
 func (f *foreignFlags) addFaults(s *lab.Study, texts []string) ([]lab.Layout, error) {
 	var faults []lab.Fault
 	var mistakes []error
@@ -158,8 +158,9 @@ func (f *foreignFlags) addFaults(s *lab.Study, texts []string) ([]lab.Layout, er
 	return layouts, errors.Join(mistakes...)
 }
 
-// scheduleFaults sets the time of faults that have none. Each begins when the previous ones are healed in
-// every layout, after a pause as long as its predecessor.
+// scheduleFaults sets the times of the faults that have none, in place. Such a fault begins after all earlier
+// faults of the list are healed in every layout, and after a pause. The pause after a fault is as long as the
+// fault.
 func scheduleFaults(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 	free := firstFault
 	for i := range faults {
@@ -174,8 +175,8 @@ func scheduleFaults(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 	return faults
 }
 
-// healedAt returns the time at which the target of a fault will be usable again in a layout, in seconds since
-// the start of the load. Faults of every unit hit one unit after the other, with pauses as long as the fault.
+// healedAt estimates when the target of a fault is usable again in a layout, in seconds since the start of
+// the load. A fault of lab.EveryUnit hits one unit after the other, with pauses as long as the fault.
 func healedAt(f lab.Fault, layout lab.Layout) float64 {
 	if f.Target == lab.EveryUnit {
 		n := float64(len(layout.Units) - 1) // all but the lead
@@ -205,8 +206,9 @@ func healedAt(f lab.Fault, layout lab.Layout) float64 {
 	return f.After + f.Heal + unitRestart
 }
 
-// showFaults writes the faults of the trials and their effects on clients. The slowest healing is the longest
-// time from the beginning of a healing, such as the restart of a killed process, until the target was usable.
+// showFaults writes the faults of the trials and their effects on clients. kind is the title of the column of
+// variants. The slowest healing is the longest time from the beginning of a healing, such as the restart of a
+// killed process, until the target was usable.
 func showFaults(to io.Writer, kind string, columns []lab.CheckColumn, trials []lab.Trial) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	shown := false

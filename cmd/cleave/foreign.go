@@ -21,7 +21,7 @@ import (
 // foreignFlags are the flags of commands that play systems of the user.
 type foreignFlags struct {
 	designFlags
-	request  loadFlags // the requests, without a scenario
+	request  loadFlags // the requests, if there is no scenario
 	scenario string
 	path     string
 	arrivals string
@@ -32,7 +32,7 @@ type foreignFlags struct {
 	audit    string           // the command that audits every system
 	builds   []external.Build // of images of compose files
 	notes    []string         // printed before the trials
-	secrets  *secret.Vault    // of systems of the user; nil for ours, whose scenarios refer to no secrets
+	secrets  *secret.Vault    // for scenarios of the user; nil for systems of Cleave, which need no secrets
 }
 
 // foreignGroup is the title of the flags that are only for systems of the user, in the help of commands that
@@ -80,11 +80,11 @@ func isForeign(args []string) bool {
 	})
 }
 
-// ofUser reports whether the arguments name systems of the user. It returns an error for flags that only the
-// other kind of system has; ours lists the flags that are only for systems of Cleave.
+// ofUser reports whether the arguments name systems of the user. It returns an error for flags that do not
+// apply to the named kind of system. ours lists the flags that apply to systems of Cleave only.
 func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error) {
 	if len(args) == 0 {
-		return false, nil // the folder of --resume has them
+		return false, nil // the folder of --resume names the systems
 	}
 	foreign := isForeign(args)
 	wrong := changedFlags(command, func(f *pflag.Flag) bool {
@@ -103,8 +103,8 @@ func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error)
 	return foreign, withCode(exitBadPlan, "%s is for %s: leave it out", strings.Join(wrong, ", "), kind)
 }
 
-// onlyDeployment returns the deployment of --deploy as a list of one; it is empty without the flag, and
-// systems then keep their own.
+// onlyDeployment returns the deployment of --deploy as a list of one. Without the flag the list is empty, and
+// each system keeps its own deployment.
 func (f *foreignFlags) onlyDeployment() []string { return strings.Fields(f.deploy) }
 
 // foreignPlanner returns the plan of a command for systems of the user, which args names.
@@ -168,7 +168,7 @@ func (a app) planForeign(
 	if !flags.build {
 		return plan, nil
 	}
-	// A build takes long: mistakes that end the experiment must end it before.
+	// A build takes long, so mistakes in other flags are reported before.
 	err = errors.Join(flags.documents.check(), checkClusters(command.Flags(), plan.Study.Variants))
 	if err == nil {
 		err = a.buildImages(command.Context(), flags.builds, flags.planOnly)
@@ -176,8 +176,8 @@ func (a app) planForeign(
 	return plan, err
 }
 
-// systems returns the systems that the arguments name: each once per deployment, or in its own deployment if
-// there are none. It collects their builds and notes. Its error lists all mistakes.
+// systems returns the systems that the arguments name: each system once per deployment, or in its own
+// deployment if deployments is empty. It adds their builds and notes to f. Its error lists all mistakes.
 func (f *foreignFlags) systems(args, deployments []string) (definitions []external.Definition, err error) {
 	var mistakes []error
 	for _, argument := range args {
@@ -226,7 +226,7 @@ func (f *foreignFlags) checkTrust(d external.Definition) error {
 		"with --trust", d.Name, strings.Join(d.Risks, "\n  "))
 }
 
-// system returns the system of an argument. A file may be followed by changes: "compose.yaml cart.cpu=0.5".
+// system returns the system of an argument, which may be a file with changes: "compose.yaml cart.cpu=0.5".
 func (f *foreignFlags) system(argument string) (external.Definition, error) {
 	parts, err := shell.Split(argument)
 	if err != nil || len(parts) < 2 {
@@ -266,8 +266,8 @@ func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
 	return external.Inline(argument)
 }
 
-// foreignVariant returns a system of the user as a variant. pinned lists the cores for systems that have none
-// of their own.
+// foreignVariant returns a system of the user as a variant. The system runs on the cores in pinned if it has
+// no cores of its own.
 func foreignVariant(d external.Definition, pinned []int) lab.Variant {
 	v := lab.Variant{
 		Name: d.Name, System: external.Name, Architecture: d.Kind(), Deployment: d.Deployment, Summary: d.Summary,

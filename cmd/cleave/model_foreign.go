@@ -17,9 +17,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// namesForeignSystem reports whether an argument of model names a system of the user. Otherwise it names
-// spans, which are never in YAML. A folder is one of manifests if it has a YAML file. An argument that is no
-// path is a system if it looks like NAME=SYSTEM, a command with arguments, or a URL.
+// namesForeignSystem reports whether an argument of the command model names a system of the user. If not,
+// the argument names spans. Spans are never in YAML: a YAML file is a system, and a folder with a YAML file
+// is one of manifests. An argument that is no path names a system if it looks like NAME=SYSTEM, a command
+// with arguments, or a URL.
 func namesForeignSystem(argument string) bool {
 	if isYAML(argument) {
 		return true
@@ -38,8 +39,8 @@ func namesForeignSystem(argument string) bool {
 
 func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) }
 
-// foreignPlan returns the plan of the trials of the one system that args names: it is metered at several
-// rates, and traced at f.rate. Names of the traced variant and point say "followed".
+// foreignPlan returns the plan of the trials of the one system that args names. The system is metered at
+// several rates, and traced at f.rate. The traced variant and its point are called "followed".
 func (f *modelFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, error) {
 	definitions, err := f.systems(args, f.onlyDeployment())
 	load, dir, loadErr := f.load()
@@ -52,7 +53,7 @@ func (f *modelFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, 
 			"meter them nor receive their spans: give a compose file whose services are units, an image, or a "+
 			"command with {port}", d.Name)
 	}
-	const perFlow = 1 // operations: rates of systems of the user count flows
+	const perFlow = 1 // the rates of systems of the user are in flows already
 	points := f.modelPoints(perFlow)
 	tracedPoint := ratePoint(f.rate)
 	tracedPoint.Name += "-followed"
@@ -76,12 +77,12 @@ func (f *modelFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, 
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// byService returns CPU times of units by the names of services in spans. If exactly one unit is named by no
-// span, and exactly one service is no unit, they are taken to be the same, and cpu gets the service's name
-// for the unit. Otherwise cpu stays as it is.
+// byService returns the CPU times of units by the names of services in spans. If exactly one unit
+// appears in no span, and exactly one service in spans has no unit, byService assumes that they are the same,
+// and renames the unit in cpu. Otherwise it leaves cpu as it is.
 func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float64 {
 	unitsLeft := slices.Collect(maps.Keys(cpu))
-	servicesLeft := []string{} // those without a counterpart
+	servicesLeft := []string{} // services in spans that are not the name of a unit
 	var walk func(s *lab.SpanNode)
 	walk = func(s *lab.SpanNode) {
 		name := model.UnitName(s.Service)
@@ -91,7 +92,7 @@ func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float6
 		for _, child := range s.Children {
 			walk(child)
 		}
-		// The peer may be a database.
+		// A unit that only appears as a peer, such as a database, sends no spans of its own.
 		unitsLeft = slices.DeleteFunc(unitsLeft, func(unit string) bool { return unit == name || unit == s.Peer })
 	}
 	for _, t := range traces {

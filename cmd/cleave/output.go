@@ -43,7 +43,8 @@ func checkOutput(flag, path string) error {
 	return nil
 }
 
-// writeDocument writes a document to a file; "-" means standard output, and "" that it is not written.
+// writeDocument writes a document to a file. The path "-" means standard output. With the path "" it writes
+// nothing.
 func (a app) writeDocument(path string, write func(io.Writer) error) error {
 	switch {
 	case path == "":
@@ -54,14 +55,15 @@ func (a app) writeDocument(path string, write func(io.Writer) error) error {
 	return writeFile(path, write)
 }
 
-// isOutput reports whether the path of a document means standard output: "-", or one such as /dev/stdout.
-// /dev/null never does, even if it is standard output: what is thrown away cannot mix with other texts.
+// isOutput reports whether the path of a document means standard output: "-", or a path such as /dev/stdout.
+// It is false for /dev/null, even if standard output is /dev/null: callers use isOutput to keep other texts
+// out of the document, and a discarded document needs no such care.
 func isOutput(path string) bool {
 	return path == "-" || path != os.DevNull && standardStream(path) == os.Stdout
 }
 
-// standardStream returns standard output or standard error if a path leads to it, or else nil. A file that is
-// one of them must not be replaced: what the program prints later would go to the file that was removed.
+// standardStream returns standard output or standard error if a path leads to it, or else nil. Such a file
+// must not be replaced by a new file: the program would go on printing to the old file, which is removed.
 func standardStream(path string) *os.File {
 	info, err := os.Stat(path)
 	for _, stream := range []*os.File{os.Stdout, os.Stderr} {
@@ -74,7 +76,7 @@ func standardStream(path string) *os.File {
 }
 
 // createFile creates a file that is written piece by piece. For a path that leads to a standard stream it
-// returns a copy of the stream, which continues where that is.
+// returns a duplicate of the stream, which shares the position of the stream.
 func createFile(path string) (*os.File, error) {
 	stream := standardStream(path)
 	if stream == nil {
@@ -87,7 +89,8 @@ func createFile(path string) (*os.File, error) {
 	return os.NewFile(uintptr(descriptor), path), nil
 }
 
-// createProbe creates a file in the folder of path. It fails if writeFile could not create its file there.
+// createProbe creates an empty file in the folder of path. It fails if writeFile could not create a
+// draft there.
 func createProbe(path string) (*os.File, error) {
 	name := "." + filepath.Base(path) + "-" + strconv.Itoa(os.Getpid())
 	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

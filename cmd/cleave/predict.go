@@ -31,7 +31,7 @@ type predictFlags struct {
 	json        string
 }
 
-// changeFlags are the flags that describe another placement. Only predict has a flag for stores.
+// changeFlags are the flags of predict and rehearse for another placement. Only predict has --stores.
 type changeFlags struct{ split, merge, replicas, stores string }
 
 func (c *changeFlags) addTo(f *pflag.FlagSet) {
@@ -109,7 +109,7 @@ func (f *predictFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.json, "json", "", "write the prediction as JSON to this `file`, - for standard output")
 }
 
-// predict answers the question of the flags about a model.
+// predict makes the prediction that the flags ask for, from the model file at path, and writes it.
 func (a app) predict(ctx context.Context, path string, flags predictFlags) error {
 	if err := checkOutput("--json", flags.json); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (a app) predict(ctx context.Context, path string, flags predictFlags) error
 // simulatedOperations is the number of operations that are simulated for each figure.
 const simulatedOperations = 100_000
 
-// question returns the question of the flags about the model at path.
+// question reads the model file at path and returns the question that the flags ask about it.
 func (f predictFlags) question(path string) (q predict.Question, err error) {
 	q = predict.Question{Rate: f.rate, Cores: f.cores, MeasuredCores: float64(runtime.NumCPU()), Seed: f.seed,
 		Operations: simulatedOperations}
@@ -204,7 +204,7 @@ func (f predictFlags) capacityObjective() (predict.Objective, error) {
 	return o, nil
 }
 
-// maxPredictedReplicas is the largest number of replicas of a unit that a prediction is asked for.
+// maxPredictedReplicas is the largest number of replicas of a unit that --replicas may ask for.
 const maxPredictedReplicas = 10_000
 
 // parseReplicas reads numbers of replicas, as in "orders=2,front=3".

@@ -18,8 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// showPlan writes a plan as text, or as JSON with --json. Notes name the parts that this host lacks for the
-// plan.
+// showPlan writes a plan as text, or as JSON with --json. It prints notes about the parts that this host
+// lacks for the plan.
 func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags) error {
 	if flags.documents.format != "" {
 		return withCode(exitBadPlan, "--plan plays nothing: --format %s has no results to write",
@@ -83,19 +83,22 @@ func writePlan(w io.Writer, plan lab.Plan, results string) error {
 	return err
 }
 
-// planTime estimates the time of a plan.
+// planTime describes the estimated time of a plan. The estimate comes from the earlier run, or else from the
+// author's time, or else from the length of the load.
 func planTime(plan lab.Plan, before earlierRun) string {
 	load, upTo := 0.0, ""
 	if l := plan.Study.Load; l != nil {
 		load = l.Duration
-		if before.trials == 0 { // otherwise the rest of a trial includes its warm-up
+		if before.trials == 0 { // the times of an earlier run outside its load include the warm-up
 			load += l.LongestWarmUp()
 		}
 		if l.WarmUpLimit > l.WarmUp {
 			upTo = "up to " // a warm-up ends when the load is steady
 		}
 	}
-	var seconds, rest float64 // of the loads; of the trials without them, by the earlier run
+	// seconds is the time of all loads of a known length. rest is the other time of all trials, by the
+	// earlier run; it is 0 without an earlier run.
+	var seconds, rest float64
 	searches := 0
 	for _, trial := range plan.Trials {
 		point, _ := plan.Study.Point(trial.Point)
@@ -151,15 +154,16 @@ type earlierRun struct {
 	dir    string
 	trials int
 	bytes  int64
-	growth float64 // the scale of jobs now, divided by that of the earlier run
-	groups map[lab.PlannedTrial]trialGroup
+	growth float64                         // the scale of jobs now, divided by that of the earlier run
+	groups map[lab.PlannedTrial]trialGroup // by the keys of similarTrials
 }
 
-// trialGroup holds the times of similar trials, in seconds. Those of jobs are multiplied by the growth.
+// trialGroup holds the number of similar trials, and the sums of their times in lab.PhaseJob (job) and in the
+// other phases (outside), in seconds. job is already multiplied by earlierRun.growth.
 type trialGroup struct{ trials, outside, job float64 }
 
-// lastRun reads the times and the size of a run. They are empty if there is no such folder. The time of jobs
-// is assumed to be proportional to the scale.
+// lastRun reads the times and the size of an earlier run of the study s. It returns no trials if dir is no
+// result folder. It assumes that the time of jobs is proportional to the scale.
 func lastRun(dir string, s lab.Study) (earlierRun, error) {
 	e := earlierRun{dir: dir, growth: 1, groups: map[lab.PlannedTrial]trialGroup{}}
 	folder, err := store.Open(dir)
@@ -208,13 +212,14 @@ func lastRun(dir string, s lab.Study) (earlierRun, error) {
 	return e, err
 }
 
-// similarTrials returns the groups of trials by which the time of a trial is estimated, the closest first:
-// those of the same variant and point, those of the same variant, and all.
+// similarTrials returns the keys of the groups of trials that a trial belongs to, the most specific first:
+// the same variant and point, the same variant, and all trials.
 func similarTrials(variant, point string) []lab.PlannedTrial {
 	return []lab.PlannedTrial{{Variant: variant, Point: point}, {Variant: variant}, {}}
 }
 
-// mean returns the mean time of the closest group of trials that was played, with the job or without it.
+// mean returns the mean time of the trials of the earlier run that are most similar to a trial, in seconds.
+// The time of lab.PhaseJob counts only withJob. mean returns 0 if there is no earlier run.
 func (e earlierRun) mean(trial lab.PlannedTrial, withJob bool) float64 {
 	for _, key := range similarTrials(trial.Variant, trial.Point) {
 		group, played := e.groups[key]

@@ -22,7 +22,7 @@ type container struct {
 	image      string          // its name
 	terminal   bool            // its output is a terminal
 	network    string          // the mode of its network
-	listened   map[string]bool // ports at which its former life listened when it was killed
+	listened   map[string]bool // ports that were open before Kill; set by Kill, copied to the next life
 	followed   chan struct{}   // closed when all of its output was read
 }
 
@@ -37,19 +37,19 @@ func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Insp
 	return c
 }
 
-// follow copies the output of the container to its log until it ends.
+// follow copies the output of the container to the unit's log until the output ends.
 func (c *container) follow(output io.ReadCloser) {
 	defer close(c.followed)
-	_, _ = io.Copy(c.Log, output) // it ends with the container, or with the daemon
+	_, _ = io.Copy(c.Log, output) // the output ends with the container, or with the daemon
 	_ = output.Close()
 }
 
-// outputPatience bounds the wait for the output of a container after its end. The output of one
-// that Docker restarts, because of its compose file, does not end.
+// outputPatience bounds the wait for the output of a container after its end. If Docker restarts the
+// container, as its compose file may demand, the output does not end.
 const outputPatience = time.Second
 
-// await waits for the end of the container and judges it. One that succeeds may have been there
-// to prepare others.
+// await waits for the end of the container and judges that end. Exit status 0 fails no trial: the container
+// may only have prepared others.
 func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
@@ -80,8 +80,8 @@ func (c *container) Kill(ctx context.Context) (proof string, err error) {
 	return proof, err
 }
 
-// next returns the next life of a container, which keeps its volumes, files and name. Its address in a
-// network of Docker's may change.
+// next returns the next life of a container, and implements fleet.Platform.Next. The container keeps its
+// volumes, files and name, but Docker may give it another address.
 func (d *deployment) next(_ context.Context, ended *container, _ bool) (*container, error) {
 	next := *ended
 	next.Unit = fleet.NewUnit(ended.Spec)
@@ -92,7 +92,7 @@ func (d *deployment) next(_ context.Context, ended *container, _ bool) (*contain
 // Start implements fleet.Instance. The compose command starts the first life, so this is a further one.
 func (c *container) Start(ctx context.Context) (err error) {
 	defer func() {
-		if err != nil { // even if the container runs: clear waits for Ended, and then removes the container
+		if err != nil { // also if the container runs: clear removes the container, then waits for Ended
 			close(c.Ended)
 		}
 	}()
@@ -125,7 +125,7 @@ const nameServer = "0B00007F:"
 func listening(pid int) map[string]bool {
 	ports := map[string]bool{}
 	for _, columns := range append(process.Listeners(pid, "tcp"), process.Listeners(pid, "tcp6")...) {
-		if address := columns[1]; !strings.HasPrefix(address, nameServer) { // the local one; see proc_net(5)
+		if address := columns[1]; !strings.HasPrefix(address, nameServer) { // the local address (proc(5))
 			_, port, _ := strings.Cut(address, ":")
 			ports[port] = true
 		}
@@ -133,8 +133,9 @@ func listening(pid int) map[string]bool {
 	return ports
 }
 
-// withoutOthers removes the ports of other programs from those that were open in the container's network
-// before its end. Only the network of this host has other programs: their ports are still open.
+// withoutOthers removes the ports of other programs from ports, which were open in the container's network
+// before its end. In the network of this host, ports that are still open belong to other programs. Networks
+// that services share (network_mode: service:NAME) are not treated.
 func (c *container) withoutOthers(ports map[string]bool) map[string]bool {
 	if c.network == "host" {
 		for port := range listening(os.Getpid()) {
@@ -147,12 +148,12 @@ func (c *container) withoutOthers(ports map[string]bool) map[string]bool {
 const (
 	// listenPatience bounds how long a container takes until it listens again.
 	listenPatience = 60 * time.Second
-	// lookAgain is the pause between two looks at its ports.
+	// lookAgain is the longest pause between two looks at the container's ports.
 	lookAgain = 5 * time.Millisecond
 )
 
-// awaitListening waits until the container listens at all ports at which its former life did. It asks the
-// kernel instead of connecting, since the service would have to serve a connection.
+// awaitListening waits until the container listens at all ports at which its former life listened. It
+// reads them from the kernel: connections of its own would put load on the service.
 func (c *container) awaitListening(ctx context.Context) error {
 	return c.PollListening(ctx, listenPatience, lookAgain, func(context.Context) bool {
 		now := listening(c.HostPID())

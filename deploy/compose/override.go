@@ -23,8 +23,9 @@ type composeFile struct {
 	Volumes  map[string]any `yaml:"volumes"`
 }
 
-// override returns a second compose file that labels everything in the first, moves
-// its networks into the range for benchmarks and binds its services to processors.
+// override returns a second compose file, which completes the first. It labels everything that is not
+// external, moves networks without a range of their own into the range for benchmarks (198.18.0.0/15), and
+// binds services to processors, if there are any.
 func override(c lab.Compose, label string, processors []int) (string, error) {
 	var file composeFile
 	if err := yaml.Unmarshal([]byte(c.Text), &file); err != nil {
@@ -61,12 +62,12 @@ func override(c lab.Compose, label string, processors []int) (string, error) {
 	return string(text), err
 }
 
-// networks returns the entries of all networks that the project makes, with our label. declared holds those
-// of the file. Each gets a range of its own, unless the file gives it one, in which services may have
-// addresses.
+// networks returns the entries of all networks that the project makes, with our label. declared holds the
+// networks of the file. A network without a range gets one. A range of the file stays, because services may
+// have fixed addresses in it.
 func networks(declared map[string]any, label string) map[string]any {
 	names := slices.Sorted(maps.Keys(declared))
-	if !slices.Contains(names, "default") { // that of services for which the file names none
+	if !slices.Contains(names, "default") { // the network of services that name none
 		names = append(names, "default")
 	}
 	first := fnv.New32a()
@@ -89,8 +90,8 @@ func networks(declared map[string]any, label string) map[string]any {
 // subnet returns one of the 256 networks 198.19.0.0/24 to 198.19.255.0/24.
 func subnet(n uint32) string { return fmt.Sprintf("198.19.%d.0/24", n%256) }
 
-// labelled returns a complete entry of a compose file with our label: docker-compose 1 takes the entry of
-// the last file and does not merge.
+// labelled returns a copy of an entry of the first compose file with our label. The copy is complete, because
+// docker-compose 1 replaces the entry by that of the second file instead of merging the two.
 func labelled(entry any, label string) map[string]any {
 	keys, _ := entry.(map[string]any)
 	whole := maps.Clone(keys)

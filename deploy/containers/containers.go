@@ -21,8 +21,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Split splits a layout into the servers and the other units that run in containers, and the rest, whose
-// units are processes of this host.
+// Split splits a layout into units that run in containers (servers, and containers for the others) and the
+// rest: the conductor's programs, which are processes of this host.
 func Split(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layout) {
 	rest = layout
 	rest.Units = nil
@@ -54,8 +54,8 @@ func Parts(layout lab.Layout, isRemote bool) fleet.Parts {
 	return p
 }
 
-// CheckBeside refuses units that are placed on a node though they are processes of this host beside
-// containers: the networks of nodes made for processes do not lead to containers.
+// CheckBeside refuses to place units of rest on a node. They are processes of this host, and a node for
+// processes is a network namespace from which containers cannot be reached.
 func CheckBeside(rest lab.Layout) error {
 	var problems []error
 	for _, spec := range rest.Units {
@@ -67,8 +67,8 @@ func CheckBeside(rest lab.Layout) error {
 	return errors.Join(problems...)
 }
 
-// CheckServices refuses services that units outside the network of this host cannot
-// reach. able names the deployments whose units can.
+// CheckServices refuses services that units outside the network of this host cannot reach. able names the
+// deployments whose units can reach them.
 func CheckServices(services []lab.ServiceSpec, able string) error {
 	var problems []error
 	for _, spec := range services {
@@ -95,18 +95,18 @@ func CheckFolders(services []lab.ServiceSpec, places string) error {
 	return errors.Join(problems...)
 }
 
-// Nobody is a user and group of every Linux that owns nothing.
+// Nobody is the ID of a user and group that every Linux has and that owns nothing.
 const Nobody = 65534
 
-// Unprivileged reports whether a unit is a program of this host that runs as serverUser without capabilities,
-// since its container has this host's /etc. A user's command runs as the conductor's user instead: it has a
-// folder (spec.Dir), to which it may write.
+// Unprivileged reports whether a unit is a program of this host that runs as serverUser without capabilities.
+// Its container mounts this host's /etc, whose secrets it must not read. A user's command, which has a folder
+// (spec.Dir), runs as the conductor's user instead, so that it can write to that folder.
 func Unprivileged(spec lab.UnitSpec) bool {
 	return spec.Server != nil || spec.Foreign && spec.Image == "" && spec.Dir == ""
 }
 
-// serverUser returns the user of servers and other programs of this host in containers: the conductor's, or
-// nobody if that is root, as which some servers refuse to run.
+// serverUser returns the user of servers and other programs of this host in containers. It is the conductor's
+// user, or Nobody if the conductor is root: some servers refuse to run as root.
 func serverUser() (uid, gid int) {
 	if os.Geteuid() != 0 {
 		return os.Geteuid(), os.Getegid()
@@ -114,7 +114,7 @@ func serverUser() (uid, gid int) {
 	return Nobody, Nobody
 }
 
-// chownToServer makes serverUser the owner of a volume. Other users do not reach it: the
+// chownToServer makes serverUser the owner of a volume. Other users cannot reach the volume, because the
 // trial's folder above it stays ours.
 func chownToServer(volume string) error {
 	uid, gid := serverUser()
@@ -123,8 +123,8 @@ func chownToServer(volume string) error {
 	})
 }
 
-// MakeVolume makes the folder of a unit, for the user of its container. endpoints fill placeholders of its
-// files.
+// MakeVolume makes the folder of a unit, and gives the user of its container access. endpoints replace the
+// placeholders in the unit's files.
 func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
 	err := fleet.MakeVolume(dir, spec, endpoints)
 	switch {
@@ -134,14 +134,14 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 		return chownToServer(fleet.Volume(dir, spec))
 	case spec.Container != nil:
 		return writeMounts(dir, spec)
-	case spec.Image != "": // the image chooses the user; others do not get into the trial's folder above
+	case spec.Image != "": // the image chooses the user; the trial's folder above keeps others out
 		return os.Chmod(fleet.Volume(dir, spec), 0o777)
 	}
 	return nil
 }
 
-// MakeMemory makes the memory that all units share, as a file in the trial's folder,
-// because containers inherit no descriptors. It returns its path; "" if size is 0.
+// MakeMemory makes the memory that all units share, and returns its path; "" if size is 0. The memory is a
+// file in the trial's folder, because containers inherit no descriptors.
 func MakeMemory(dir string, size int64) (string, error) {
 	if size == 0 {
 		return "", nil
@@ -156,14 +156,14 @@ func MakeMemory(dir string, size int64) (string, error) {
 
 // Trial holds what the containers of a trial have in common.
 type Trial struct {
-	Label  string // of the conductor
-	Dir    string // the trial's folder, which they see at the same path
+	Label  string // of the conductor; CLEAVE_RUN of the units
+	Dir    string // the trial's folder; containers see their parts of it at the same path
 	Memory string // see MakeMemory
 	Binds  bool   // commands bind themselves to their processors, because the platform cannot
-	// VolumesInDir says that volumes of described units are folders below Dir, which all nodes see alike.
+	// VolumesInDir: all nodes see Dir, and volumes of described units (UnitSpec.Container) are folders in it.
 	VolumesInDir bool
-	// Apart says that the nodes see nothing of Dir. Volumes of described units are the containers' own, and
-	// CopyMounts copies files of this host.
+	// Apart: the nodes see nothing of Dir. Volumes of described units are the containers' own, and CopyMounts
+	// copies files of this host.
 	Apart bool
 	// Endpoints are the addresses as the containers see them.
 	Endpoints map[string]lab.Endpoint
@@ -182,10 +182,12 @@ func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 	return all
 }
 
-// visibleEnvironment returns the environment in the description of a container. For a foreign unit that is
-// all of it. A unit of ours reads its environment from a file of its volume, so that no description shows
-// it; visible are the file's path and what Go's runtime reads before the unit can. If the unit waits for
-// its conductor at the address control, visibleEnvironment makes the token, which the file holds, too.
+// visibleEnvironment returns the environment in the description of a container. A foreign unit has its whole
+// environment there. A unit of ours reads its environment from a file in its volume, so that no description
+// shows it. Only the file's path and the variables that Go's runtime reads at its start are visible.
+//
+// control is the address at which a unit of ours waits for its conductor; "" if it does not. If it waits,
+// visibleEnvironment makes the token, adds it to the file and returns it.
 func (t Trial) visibleEnvironment(
 	spec lab.UnitSpec, control string,
 ) (environment map[string]string, token string, err error) {
@@ -213,8 +215,9 @@ func (t Trial) visibleEnvironment(
 	return environment, token, fleet.WriteToVolume(volume, file, text)
 }
 
-// Command returns the command line of a unit's container: for a unit of an image only the arguments, which
-// the image's own command gets. A foreign unit with neither image nor program runs our unit program.
+// Command returns the command line of a unit's container. For a unit of an image it is only the arguments of
+// the image's entrypoint; without any, the image's own are used. A foreign unit with neither image nor
+// program runs our unit program.
 func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	volume := fleet.Volume(t.Dir, spec)
 	command := []string{programInImage}
@@ -226,7 +229,7 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	}
 	switch {
 	case spec.Image != "":
-		command = nil // the image has its own
+		command = nil // the image has an entrypoint
 	case spec.Program != "":
 		var err error
 		if command[0], err = programOf(spec); err != nil {
@@ -240,10 +243,10 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	return command, nil
 }
 
-// Daemons returns the processes of this host's Docker, and never a reason why there are none. Those that
-// serve containers of others are included: a daemon's usage cannot be divided by container.
+// Daemons returns the processes of Docker on this host, with those that serve containers of others: the usage
+// of a daemon cannot be divided by container. The second value, the reason why there are none, is always "".
 func Daemons() ([]lab.Unit, string) {
-	// The span selects programs of the host that has the process, this one.
+	// With this span, PID only names a host: the unit is all these programs on the host of that process.
 	programs := lab.SpanPrograms("dockerd", "containerd", "containerd-shim", "docker-proxy", "runc")
 	return []lab.Unit{{Name: "Docker", Role: "Docker", PID: os.Getpid(), Span: programs}}, ""
 }

@@ -46,22 +46,22 @@ const logPatience = 5 * time.Second
 const (
 	// maxPiece is the longest piece of a log, in bytes: drivers cut lines at 16 KiB.
 	maxPiece = 1 << 20
-	// logOverlap is the length of the end of the log, before the mark, that is read again: the pieces of two
-	// outputs may be in the log in another order than that of their timestamps.
+	// logOverlap is the time before the mark from which the log is read again. Timestamps in the log may
+	// decrease between pieces of different outputs, so a piece before the mark may be new.
 	logOverlap = time.Second
-	// failureOutput is the number of the output with the daemon's error.
+	// failureOutput is the number of the output with the daemon's error. 0 to 2 are stdin, stdout and stderr.
 	failureOutput = 3
 )
 
-// LogMark marks the position up to which the log of a task was read, for each output. The zero value is the
-// beginning.
+// LogMark marks the position up to which the log of a task was read, for each output by its number. The zero
+// value is the beginning.
 type LogMark [failureOutput]struct {
-	at     string // timestamp of the last piece, as the daemon writes it
+	at     string // timestamp of the last piece that was read, as the daemon writes it
 	pieces int    // number of pieces with that timestamp that were read
 }
 
-// TaskLog copies what a task has written to both of its outputs since a mark, and moves the mark, also if it
-// fails in between.
+// TaskLog copies what a task has written to stdout and stderr since a mark, and moves the mark. If it fails,
+// the mark still moves past the pieces that were read before the error.
 func (c *Client) TaskLog(ctx context.Context, task string, mark *LogMark, into io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, logPatience, fmt.Errorf("no answer for %v", logPatience))
 	defer cancel()
@@ -77,7 +77,7 @@ func (c *Client) TaskLog(ctx context.Context, task string, mark *LogMark, into i
 	return named("read the log of the task", task, errors.Join(err, answer.Body.Close()))
 }
 
-// since returns the time from which on the log is read, in the form of the API; "" for the beginning.
+// since returns the time from which the log is read, in the form of the API; "" for the beginning.
 func (m *LogMark) since() string {
 	newest := ""
 	for _, output := range m {
@@ -91,10 +91,11 @@ func (m *LogMark) since() string {
 	return fmt.Sprintf("%d.%09d", at.Unix(), at.Nanosecond())
 }
 
-// copy copies the new pieces without their timestamps. It skips pieces that were read before: within an
-// output, timestamps never decrease.
+// copy copies the new pieces without their timestamps, and skips pieces that were read before. Each piece
+// has a head of 8 bytes: the first is the number of the output, the last four are the length of the piece.
+// Within an output, timestamps never decrease. They have a fixed width and can be compared as strings.
 func (m *LogMark) copy(into io.Writer, from io.Reader) error {
-	var again [failureOutput]int // pieces with the mark's timestamp, by output
+	var again [failureOutput]int // pieces of this answer with the mark's timestamp, by output
 	for {
 		var head [8]byte
 		if _, err := io.ReadFull(from, head[:]); errors.Is(err, io.EOF) {

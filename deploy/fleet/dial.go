@@ -21,15 +21,15 @@ const (
 	dialPatience = time.Second
 )
 
-// Dial connects to a unit at an address as DialThrough does. It gives up when ended is closed, since the
-// unit's program has ended then, and after an error that is not temporary.
+// Dial connects to a unit at an address as DialThrough does. It gives up after an error that is not
+// temporary, or when ended is closed, which means that the unit's program has ended.
 func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (net.Conn, error) {
 	ctx, cancel := WithEnd(ctx, ended, func() error { return errors.New("its program has ended") })
 	defer cancel()
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	dialer := net.Dialer{Timeout: dialPatience}
-	// A new address may refuse connections, or have no route yet, until its program listens.
+	// Until the program listens, a new address may refuse connections, have no route, or cause a time-out.
 	return DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
 		connection, err := dialer.DialContext(ctx, "tcp", address)
 		var late net.Error
@@ -43,7 +43,7 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 }
 
 // DialThrough calls connect until it returns a connection on which the unit accepts the token. A forwarder on
-// the way may accept connections before the unit listens, so only an answer proves that the unit is
+// the way may accept connections before the unit listens, so only the unit's answer proves that it was
 // reached.
 func DialThrough(
 	ctx context.Context, connect func(context.Context) (net.Conn, error), token string,
@@ -82,9 +82,9 @@ func authenticate(ctx context.Context, connection net.Conn, token string) error 
 }
 
 // Connect calls dial to connect to a unit whose program was started, and may have ended already. It returns
-// when the unit can be sent commands. In the background it handles the unit's events until the unit closes
-// its side, and then calls await, which waits for the end of the unit. Foreign units and commands that
-// prepare have no control connection: for them it only calls await.
+// when the unit takes commands. In the background it handles the unit's events until the unit closes its
+// side, and then calls await, which waits for the end of the unit. Foreign units and commands that prepare
+// have no control connection: for them Connect only calls await. If dial fails, it does not call await.
 func (f *Fleet[L]) Connect(u *Unit, dial func() (net.Conn, error), await func()) error {
 	if u.Spec.Foreign || u.Prepares {
 		go await()
@@ -99,8 +99,8 @@ func (f *Fleet[L]) Connect(u *Unit, dial func() (net.Conn, error), await func())
 	}
 	u.Commands = connection
 	go func() {
-		// HandleEvents takes the unit's first line as the sign that the unit is usable. It is empty, and
-		// authenticate has read it.
+		// The unit's first line is empty. HandleEvents needs it as the sign that the unit is usable, but
+		// authenticate has read it already.
 		f.HandleEvents(u, io.MultiReader(strings.NewReader("\n"), connection))
 		_ = connection.Close() // the unit has closed its side
 		await()
@@ -120,16 +120,16 @@ type Forwards struct {
 	listeners map[string]net.Listener // by endpoint
 }
 
-// NewForwards returns Forwards that reach an endpoint by connect. If that fails, the caller's connection is
-// closed.
+// NewForwards returns Forwards that call connect to reach an endpoint. If connect fails, they close the
+// caller's connection.
 func (s *Supervisor) NewForwards(connect func(endpoint string) (net.Conn, error)) *Forwards {
 	f := &Forwards{supervisor: s, connect: connect, listeners: map[string]net.Listener{}}
 	f.ended, f.end = context.WithCancel(context.Background())
 	return f
 }
 
-// To returns the address of the listener for an endpoint, and starts it if there is none. If it cannot, it
-// fails the trial and returns "".
+// To returns the address of the listener for an endpoint, and starts the listener if there is none. If it
+// cannot listen, To fails the trial and returns "".
 func (f *Forwards) To(endpoint string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,23 +143,23 @@ func (f *Forwards) To(endpoint string) string {
 	}
 	f.listeners[endpoint] = listener
 	if f.ended.Err() != nil {
-		_ = listener.Close() // its address refuses callers
+		_ = listener.Close() // Close was called: the address refuses callers
 	}
 	go func() {
-		_ = accept.Each(listener, func(caller net.Conn) { go f.forward(caller, endpoint) }) // until it is closed
+		_ = accept.Each(listener, func(caller net.Conn) { go f.forward(caller, endpoint) }) // until Close
 	}()
 	return listener.Addr().String()
 }
 
 // forward forwards a caller's connection until either side closes it.
 func (f *Forwards) forward(caller net.Conn, endpoint string) {
-	defer func() { _ = caller.Close() }() // everything was sent
+	defer func() { _ = caller.Close() }() // nobody needs the connection any more
 	unit, err := f.connect(endpoint)
 	if err != nil {
 		return
 	}
 	defer func() { _ = unit.Close() }()
-	defer context.AfterFunc(f.ended, func() { _ = unit.Close() })() // nobody reads it any more
+	defer context.AfterFunc(f.ended, func() { _ = unit.Close() })() // ends both copies
 	go func() {
 		_, _ = io.Copy(unit, caller) // until the caller closes its side
 		_ = unit.Close()

@@ -14,13 +14,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// handedOverFolder is the name of the folder, below that of the trial, for files that units hand over.
+// handedOverFolder is the name of the folder in the trial's folder for files that units hand over.
 const handedOverFolder = "handed-over"
 
-// HandedOver returns the path of the handedOverFolder of a trial.
+// HandedOver returns the path of the handedOverFolder in dir, the trial's folder.
 func HandedOver(dir string) string { return filepath.Join(dir, handedOverFolder) }
 
-// Volume returns the path of a unit's folder, below that of the trial. Units may share one.
+// Volume returns the path of a unit's folder in dir, the trial's folder. Units may share one.
 func Volume(dir string, spec lab.UnitSpec) string {
 	return filepath.Join(dir, cmp.Or(spec.Volume, spec.Name))
 }
@@ -33,14 +33,15 @@ func Placeholders(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoi
 		pairs = append(pairs, "{host}", host, "{port}", port)
 	}
 	for _, name := range spec.Ports {
-		_, port, _ := net.SplitHostPort(endpoints[lab.PortOf(spec.Name, name)].Bind) // deployers make it valid
+		_, port, _ := net.SplitHostPort(endpoints[lab.PortOf(spec.Name, name)].Bind) // it has an endpoint
 		pairs = append(pairs, "{port:"+name+"}", port)
 	}
 	return strings.NewReplacer(pairs...)
 }
 
-// fillFile replaces the placeholders in a file of a foreign unit, also those for addresses of its peers: some
-// programs read these only from files.
+// fillFile replaces the placeholders in a file of a foreign unit. These include the addresses of peers, which
+// some programs read only from files. A placeholder of the unit's own takes precedence: {port:NAME} means its
+// further port NAME, and a peer only if it has no such port.
 func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) string {
 	var pairs []string
 	for _, peer := range spec.Peers {
@@ -52,8 +53,8 @@ func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]l
 	return strings.NewReplacer(pairs...).Replace(Placeholders(spec, dir, endpoints).Replace(text))
 }
 
-// MakeVolume makes the folder of a unit if it does not exist, and writes the unit's files into it. It does
-// not follow links out of the folder, which a former life may have left.
+// MakeVolume makes the folder of a unit if it does not exist, and writes the unit's files into the folder. A
+// former life may have left links in it: MakeVolume follows none that lead out of the folder.
 func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
 	path := Volume(dir, spec)
 	if filepath.Dir(path) != dir || filepath.Base(path) == handedOverFolder {
@@ -73,8 +74,9 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 	return nil
 }
 
-// WriteToVolume writes a file, by its path in a unit's folder, and makes the folders above it. A name that
-// ends with a slash is a folder. It fails if a link leads out of the unit's folder.
+// WriteToVolume writes a file to a unit's folder, and makes the folders above the file. name is its path in
+// the unit's folder; if it ends with a slash, WriteToVolume makes a folder instead. WriteToVolume fails if a
+// link in the path leads out of the unit's folder.
 func WriteToVolume(volume, name string, data []byte) error {
 	root, err := os.OpenRoot(volume)
 	if err != nil {
@@ -105,8 +107,8 @@ func VolumeFiles(volume string) (all []lab.StarterFile, err error) {
 	return all, err
 }
 
-// withEnvironment returns copies of units in which those that may record spans have more variables. A
-// unit's own variable of the same name comes later and so takes precedence.
+// withEnvironment returns copies of the units, with more variables for units that may record spans. A unit's
+// own variable of the same name comes later and so takes precedence.
 func withEnvironment(units []lab.UnitSpec, more []string) []lab.UnitSpec {
 	if len(more) == 0 {
 		return units
@@ -126,8 +128,8 @@ func withEnvironment(units []lab.UnitSpec, more []string) []lab.UnitSpec {
 	return units
 }
 
-// Environment returns the complete environment of a unit, as KEY=value: nothing of the
-// conductor's own environment reaches the system under test.
+// Environment returns the environment of a unit, as KEY=value. It has nothing of the conductor's own
+// environment, which must not influence the system under test.
 func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.Endpoint) []string {
 	environment := []string{"CLEAVE_RUN=" + label, "CLEAVE_UNIT=" + spec.Name, "CLEAVE_DIR=" + Volume(dir, spec)}
 	if endpoint, listens := endpoints[spec.Name]; listens {

@@ -18,13 +18,13 @@ type Output struct {
 	Out   []byte // events of the unit, or of its keeper
 	Log   []byte // standard error
 	Ended bool   // the unit has ended, and this is its last output
-	// Error is the error of the unit's process; "": none. For a foreign unit that is its keeper, whose events
-	// report the end of the program.
+	// Error says how the unit's process has failed; "": it has not. The process of a foreign unit is its
+	// keeper, which reports the end of the program by events in Out.
 	Error       string
-	OutOfMemory bool // the kernel has killed it at its memory limit
+	OutOfMemory bool // the kernel has killed the unit at its memory limit
 }
 
-// writer is an io.Writer that calls the function with a copy of the data.
+// writer is a function that takes copies of the data that are written to it.
 type writer func(copied []byte)
 
 // Write implements io.Writer.
@@ -57,13 +57,13 @@ func (r *Remote) SetEndpoints(endpoints map[string]lab.Endpoint) { r.units.Endpo
 // Start is a request to start a unit.
 type Start struct {
 	Spec     lab.UnitSpec // with the program's path on this host
-	Further  bool         // it is not the first life: the volume stays as it is
-	Prepares bool         // it is a command that runs before the units, to its end
-	Visited  bool         // with Prepares: it runs until a client has visited it
+	Further  bool         // this is not the first life: the volume stays as it is
+	Prepares bool         // the unit is a command that runs before the others, to its end
+	Visited  bool         // with Prepares: a server in its setup, which ends after a client's visit
 }
 
-// Start starts a unit and passes its output to take. It returns the same life twice: as a Unit, and as the
-// Instance that can be harmed.
+// Start starts a unit and passes its output to take. It returns one life in two types: Unit, and Instance for
+// faults.
 func (r *Remote) Start(asked Start, take func(Output)) (*fleet.Unit, fleet.Instance, error) {
 	d := r.units
 	u := d.newUnit(asked.Spec)
@@ -74,11 +74,11 @@ func (r *Remote) Start(asked Start, take func(Output)) (*fleet.Unit, fleet.Insta
 	if err := u.Start(context.Background()); err != nil {
 		return nil, nil, err
 	}
-	u.Prepares = true // so that Add does not give it to the supervisor here; Stop waits for it all the same
+	u.Prepares = true // Add gives the supervisor no unit that prepares, and Stop waits for it, too
 	d.Add(u)
 	return u.Unit, u, nil
 }
 
-// Stop ends all units and removes the directory. It fails if anything is left. Receivers of output
+// Stop ends all units and removes the directory. It fails if anything is left. The take functions of Start
 // must not block from now on.
 func (r *Remote) Stop() error { return r.units.Stop() }

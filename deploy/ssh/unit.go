@@ -17,7 +17,7 @@ type unit struct {
 	*fleet.Unit
 	deployment *deployment
 	host       *host
-	life       int // number of this life on the host
+	life       int // number of this life among all lives on the host
 }
 
 func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
@@ -43,7 +43,7 @@ func (u *unit) Start(ctx context.Context) error {
 	return nil
 }
 
-// Write implements io.Writer: it sends commands to the unit.
+// Write implements io.Writer for Commands: it sends commands to the unit.
 func (u *unit) Write(data []byte) (int, error) {
 	if err := u.host.do(context.Background(), "Send", agent.Input{Life: u.life, Text: data}); err != nil {
 		return 0, err
@@ -51,8 +51,8 @@ func (u *unit) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// listen receives the output of the unit until it has ended, and then judges its end. The loss of the host
-// fails the trial.
+// listen receives the output of the unit until the unit has ended, and then judges its end. The loss of the
+// host fails the trial.
 func (u *unit) listen() {
 	defer close(u.Ended)
 	d := u.deployment
@@ -65,7 +65,7 @@ func (u *unit) listen() {
 	}()
 	var next process.Output
 	for !next.Ended {
-		var err error // a unit may be silent for any time: only the end of the connection ends the wait
+		var err error // Next has no time-out, since a unit may be silent; it fails if the connection ends
 		if next, err = callUnlimited[process.Output](context.Background(), u.host, "Next", u.life); err != nil {
 			d.Fail(err)
 			_ = events.Close()
@@ -97,5 +97,5 @@ func (u *unit) Pause(ctx context.Context) (proof string, err error) {
 // Resume implements fleet.Instance.
 func (u *unit) Resume(ctx context.Context) error { return u.host.do(ctx, "Resume", u.life) }
 
-// End implements fleet.Instance.
+// End implements fleet.Instance. The agent's method for it is called Release.
 func (u *unit) End(ctx context.Context) error { return u.host.do(ctx, "Release", u.life) }

@@ -12,9 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 )
 
-// nodes declares what the fleet can do to the nodes: faults, and drains. Swarm stops the tasks of a node that
-// it drains, and starts none in their place: services have the restart policy "none", so that faults last as
-// long as the study says.
+// nodes declares what the fleet can do to the nodes: faults, and drains. Swarm stops the tasks of a drained
+// node, but does not replace them, because services have the restart policy "none". Only the fleet starts a
+// task again, so that faults last as long as the study says.
 func (t *privateTrial) nodes() fleet.Nodes[*service] {
 	return fleet.Nodes[*service]{
 		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Lost: t.isDown,
@@ -24,7 +24,8 @@ func (t *privateTrial) nodes() fleet.Nodes[*service] {
 			}
 			return nil
 		},
-		// Workers refuse connections at the port of managers, which is an answer, too (hosts.Unreached).
+		// 2377 is the port of managers. Workers refuse connections there, which also proves that they are up
+		// (hosts.Unreached).
 		Probe: func(name string) string { return net.JoinHostPort(t.cluster.Named(name).Address, "2377") },
 		Perished: func(ctx context.Context, s *service) error {
 			s.HangUp() // the node may have left the connection open
@@ -42,7 +43,8 @@ type node struct {
 	trial *privateTrial
 }
 
-// Boot implements fleet.Node. The node has lost its detours, with its network.
+// Boot implements fleet.Node. It also restores the detours, which redirect callers to units that have moved:
+// the node has lost these rules with its network.
 func (n node) Boot(ctx context.Context) error {
 	if err := n.trial.cluster.Boot(ctx, n.Node); err != nil {
 		return err
@@ -60,7 +62,7 @@ func (t *privateTrial) isDown(ctx context.Context, name string) (bool, error) {
 }
 
 // close drains a node if closed is true. Otherwise it makes the node available again, and waits until all
-// nodes without a fault are in the network of the units, so that units on this node can be called.
+// nodes without a fault see each other in the network of the units, so that units on this node can be called.
 func (t *privateTrial) close(ctx context.Context, name string, closed bool) error {
 	if err := t.cluster.Manager().Drain(ctx, t.cluster.Named(name).ID, closed); err != nil || closed {
 		return err

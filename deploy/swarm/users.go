@@ -25,7 +25,7 @@ type UserSwarm struct {
 	Name    string // the value of Variable
 	Starter string // path of the starter program (unit/starter), the first process of our containers
 
-	images *registry.Repository // nil: none is named
+	images *registry.Repository // of units; nil: the user names none
 
 	inspecting sync.Once // guards the fields below, which inspect sets
 	manager    *engine.Client
@@ -51,8 +51,8 @@ func FromEnvironment(lookup func(string) (string, bool)) (*UserSwarm, error) {
 // inspectPatience limits how long a manager may take to describe its swarm.
 const inspectPatience = 20 * time.Second
 
-// inspect finds the manager and its nodes with the first call, and returns why the swarm cannot be used.
-// Later calls return the same error.
+// inspect returns why the swarm cannot be used. Only the first call asks the manager; later calls return the
+// same error, even if it was the end of the first call's context.
 func (u *UserSwarm) inspect(ctx context.Context) error {
 	u.inspecting.Do(func() {
 		ctx, cancel := context.WithTimeoutCause(ctx, inspectPatience,
@@ -66,7 +66,7 @@ func (u *UserSwarm) inspect(ctx context.Context) error {
 // oldest is the minor version of the oldest Engine API (1.41, of Docker 20.10) that has all calls we need.
 const oldest = 41
 
-// ask finds the manager and its nodes, or returns why they cannot be used.
+// ask sets manager, member and nodes, or returns why the swarm cannot be used.
 func (u *UserSwarm) ask(ctx context.Context) (err error) {
 	if u.manager, err = engine.OpenNamed(ctx, u.Name); err != nil {
 		return fmt.Errorf("the swarm %s: %w: look whether its manager runs, and may be reached from here", u.Name,
@@ -112,7 +112,7 @@ func addressOf(n engine.SwarmNode) string {
 	return n.Status.Addr
 }
 
-// Addresses returns the addresses of the nodes that take tasks, that of the named manager first.
+// Addresses returns the addresses of the nodes that take tasks. The manager that Name names comes first.
 func (u *UserSwarm) Addresses(ctx context.Context) ([]string, error) {
 	if err := u.inspect(ctx); err != nil {
 		return nil, err
@@ -142,7 +142,8 @@ func (u *UserSwarm) asUserCluster() containers.UserCluster {
 	return c
 }
 
-// ProofPlace says, for messages, where the owner of a swarm puts the token that proves consent to load.
+// ProofPlace is the place, as messages name it, where the owner of a swarm puts the token that proves consent
+// to load.
 const ProofPlace = "the config cleave-load of the swarm"
 
 // Proof returns the token at ProofPlace.
@@ -159,7 +160,7 @@ func (u *UserSwarm) Proof(ctx context.Context) ([]byte, error) {
 func freeSubnet(taken []string) (string, error) {
 	var others []netip.Prefix
 	for _, text := range taken {
-		if prefix, err := netip.ParsePrefix(text); err == nil { // what is no prefix cannot overlap
+		if prefix, err := netip.ParsePrefix(text); err == nil { // a text that is no prefix cannot overlap
 			others = append(others, prefix)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // leastChange is the smallest change of a level that is shown, as a factor.
 const leastChange = 1.05
 
-// History follows the bars of a headline over runs of a study, the oldest first. It follows the ratios to the
-// baseline of each run, not times: a slower host slows down both, and cancels.
+// History follows the bars of a headline over runs of a study, the oldest first. It follows ratios instead of
+// times: a slower host slows down a variant and its baseline alike, and their ratio stays the same.
 func History(about lab.Headline, runs []lab.PastRun) lab.History {
 	h := lab.History{Headline: about}
 	for i, run := range runs {
@@ -28,12 +28,12 @@ func History(about lab.Headline, runs []lab.PastRun) lab.History {
 	return h
 }
 
-// courseOf returns the ratios of a bar in all runs and the changes of their level. past tells in which runs
-// the environment changed.
+// courseOf returns the ratios of a bar in all runs and the changes of their level. past holds the differences
+// of the environment of each run from that of the run before.
 func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.HistoryCourse {
 	course := lab.HistoryCourse{Bar: bar, Changes: []lab.HistoryChange{}, Levels: []lab.HistoryLevel{}}
 	var series []float64
-	var of []int // index of the run of each value of the series
+	var of []int // of[i] is the index of the run of series[i]
 	for i, run := range runs {
 		ratio := ratioIn(run, bar)
 		course.Ratios = append(course.Ratios, ratio)
@@ -47,7 +47,7 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 		course.Unsearched = fmt.Sprintf("%d of %s compared it, and a search for changes needs at least %d",
 			len(series), lab.Count(len(runs), "run"), stats.ShortestSeries)
 	}
-	start := 0 // of the level, an index of the series
+	start := 0 // index in series of the first value of the level
 	for _, c := range changes {
 		course.Levels = append(course.Levels, levelOf(series[start:c.Index], of[start:c.Index]))
 		start = c.Index
@@ -63,7 +63,7 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 	return course
 }
 
-// levelOf returns the level of ratios, with the indexes of the runs that have them.
+// levelOf returns the level of ratios. runs holds the index of the run of each ratio.
 func levelOf(ratios []float64, runs []int) lab.HistoryLevel {
 	logs := make([]float64, len(ratios))
 	for i, ratio := range ratios {
@@ -72,7 +72,8 @@ func levelOf(ratios []float64, runs []int) lab.HistoryLevel {
 	return lab.HistoryLevel{First: runs[0], Last: runs[len(runs)-1], Mean: math.Exp(stats.Mean(logs))}
 }
 
-// ratioIn returns the ratio of a bar in a run, or nil if the run has none.
+// ratioIn returns the ratio of a bar in a run, or nil if the run has none. It searches the headline, too:
+// bars of steps and of factors may have no comparison.
 func ratioIn(run lab.PastRun, bar lab.Bar) *lab.Ratio {
 	c := findComparison(run.Comparisons, bar.Metric, bar.Point, pair{bar.Variant, bar.Baseline})
 	if c != nil && c.Ratio.Ratio > 0 {

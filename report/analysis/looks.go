@@ -20,8 +20,8 @@ func levelsOf(design lab.Design) *stats.Sequence {
 	return &levels
 }
 
-// confidence returns the level of an interval over a number of blocks with which all looks together keep the
-// given confidence.
+// confidence returns the level for an interval at the look after a number of blocks. It is so high that the
+// intervals of all looks together keep the given confidence.
 func (e *experiment) confidence(confidence float64, blocks int) float64 {
 	if e.looks == nil {
 		return confidence
@@ -29,12 +29,13 @@ func (e *experiment) confidence(confidence float64, blocks int) float64 {
 	return 1 - e.looks.Level(1-confidence, blocks)
 }
 
-// lineConfidence returns the level of an interval of a line through means over all blocks.
+// lineConfidence returns the level for the intervals of a fitted line, which goes through means over all
+// blocks.
 func (e *experiment) lineConfidence() float64 {
 	return e.confidence(e.design.Confidence, e.lastBlock())
 }
 
-// overallP converts a p-value over a number of blocks to one for all looks together.
+// overallP converts the p-value of the look after a number of blocks to one for all looks together.
 func (e *experiment) overallP(p float64, blocks int) float64 {
 	if e.looks == nil {
 		return p
@@ -42,12 +43,12 @@ func (e *experiment) overallP(p float64, blocks int) float64 {
 	return e.looks.P(p, blocks)
 }
 
-// Rule implements lab.StoppingRule. It stops the trials of variants at points about which every question of
-// the study is decided; see questions.
+// Rule implements lab.StoppingRule. It stops the trials of a variant at a point when they can decide no open
+// question of the study; see questions.
 type Rule struct{ input Input }
 
-// NewRule returns the rule of a plan. It computes the levels of its looks once for all analyses of the
-// experiment, since that takes up to a second. The trials of the input are not used.
+// NewRule returns the rule of a plan. It computes the levels of the looks once for all analyses of the
+// experiment, since one computation takes up to a second. The rule ignores the trials of the input.
 func NewRule(in Input) Rule {
 	in.looks = levelsOf(in.Plan.Study.Design)
 	return Rule{in}
@@ -59,7 +60,7 @@ func (r Rule) experimentOf(played []lab.Trial) *experiment {
 	return newExperiment(r.input)
 }
 
-// Needed implements lab.StoppingRule.
+// Needed implements lab.StoppingRule. A trial of a twin is needed if one of its original is.
 func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 	e := r.experimentOf(played)
 	needed := e.openSettings()
@@ -76,7 +77,7 @@ func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 func (r Rule) Answers(played []lab.Trial) []lab.Answer {
 	var all []lab.Answer
 	for _, q := range r.experimentOf(played).questions() {
-		if q.Text != "" { // waterfalls without data have none
+		if q.Text != "" { // a question without data has none
 			all = append(all, q.Answer)
 		}
 	}
@@ -116,13 +117,13 @@ func (e *experiment) openSettings() []setting {
 // question is a question of the study, with its answer so far.
 type question struct {
 	lab.Answer
-	open     bool      // more trials can decide it
-	settings []setting // those whose trials decide it
+	open     bool      // it is undecided, and more trials can decide it
+	settings []setting // whose trials it needs
 }
 
-// questions returns the questions of the study: its steps if it explains, the effects of its factorial
-// design, its claims, or else the comparisons of its first metrics. A comparison of unsteady trials is open
-// only as long as the design permits longer ones.
+// questions returns the questions of the study: about its steps if these are its answer, else about the
+// effects of its factorial design, else about its claims, else about the comparisons in its decisive metrics.
+// An undecided comparison of unsteady trials is open only as long as the design permits longer trials.
 func (e *experiment) questions() []question {
 	switch {
 	case e.study.Explains():
@@ -143,8 +144,8 @@ func (e *experiment) questions() []question {
 	return all
 }
 
-// decisiveMetrics returns the metrics that an answer begins with. An experiment goes on until these are
-// decided.
+// decisiveMetrics returns the metrics that an experiment decides before it ends: the first few of the study,
+// or the headline metric if the study names none.
 func (e *experiment) decisiveMetrics() []string {
 	var names []string
 	for _, m := range e.study.Metrics {
@@ -156,11 +157,11 @@ func (e *experiment) decisiveMetrics() []string {
 	return names[:min(mostNamed, len(names))]
 }
 
-// stepQuestions returns questions about whole waterfalls, then about their steps, in the first metrics that
-// the study names for steps, if it names any. While none of these has a waterfall, every point is open. Each
-// question needs all variants of the steps: every trial helps to estimate the effect of its block, and
-// interactions are over the blocks that have every variant. Questions about unsteady trials are not open:
-// more trials would not be steadier.
+// stepQuestions returns questions about whole waterfalls, then about their steps. They are about the first
+// metrics that the study names for steps, or about the decisive metrics if it names none. As long as no such
+// metric has a waterfall, all points of the steps are open. Each question needs all variants of the steps:
+// every trial helps to estimate the effect of its block, and interactions are estimated from the blocks that
+// have every variant. Questions about unsteady trials are not open: more trials would not be steadier.
 func (e *experiment) stepQuestions() []question {
 	settings := func(point lab.Point) []setting { return settingsAt(point.Name, stepVariants(e.study.Steps)...) }
 	decisive := e.decisiveMetrics()
@@ -189,7 +190,7 @@ func (e *experiment) stepQuestions() []question {
 	return append(wholes, steps...)
 }
 
-// claimQuestions returns questions about the claims that the trials so far can test; the others need no more
+// claimQuestions returns questions about the claims that the trials so far can test. Other claims get no more
 // trials. A claim about every point needs no more trials at the points where it is supported.
 func (e *experiment) claimQuestions() []question {
 	var all []question
@@ -226,8 +227,8 @@ func (e *experiment) holdsAt(c claim, point string) bool {
 	return j.Verdict == lab.ClaimSupported
 }
 
-// answerOf returns a comparison as an answer, such as "cpu of b 1.3x that of a at slow". An undecided one is
-// "open again", since it is shown only if it was decided at an earlier look.
+// answerOf returns a comparison as an answer, such as "cpu of b 1.3x that of a at slow". An undecided
+// comparison is "open again": its answer is shown only if an earlier look decided it.
 func (e *experiment) answerOf(variant, against string, c lab.Comparison) lab.Answer {
 	of := figure.Spaced(c.Metric) + " of " + variant
 	at := fmt.Sprintf("that of %s at %s", against, c.Point.Name)

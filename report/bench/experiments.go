@@ -14,11 +14,11 @@ import (
 // experiment plays servers of known truth and adds the results to a tally.
 type experiment struct {
 	name  string
-	often int // a factor on the rounds; 0: one
+	often int // how often it is played per round; 0: once
 	play  func(ctx context.Context, p player, seed uint64, found *tally) error
 }
 
-// repeats returns how often an experiment is played.
+// repeats returns how often an experiment is played. A quick run plays each experiment once per round.
 func (e experiment) repeats(rounds int, quick bool) int {
 	if quick {
 		return rounds
@@ -43,8 +43,8 @@ func (m measure) in(a lab.Analysis) string {
 	return metric.Name
 }
 
-// truth is the true ratio of a server to the first server of its comparison. It is a range from
-// low to high, since the network and timers add up to about a millisecond to response times.
+// truth is the true ratio of a server to the first server of its comparison. The ratio of response times is
+// known only as a range from low to high, since the network and timers add to them; see overhead.
 type truth struct {
 	server    string
 	of        measure
@@ -54,18 +54,19 @@ type truth struct {
 // exactly returns a truth that is known exactly.
 func exactly(server string, of measure, ratio float64) truth { return truth{server, of, ratio, ratio} }
 
-// overhead is the most that a response time exceeds the time that the server takes.
+// overhead is the most that the network and timers add to the time that a server takes for an answer.
 const overhead = 1100 * time.Microsecond
 
-// times returns the truth about the ratio of two response times.
+// times returns the truth about a ratio of response times, from the times that the two servers take. One end
+// of its range is the ratio without any overhead, the other one that with the whole overhead in both times.
 func times(server string, of measure, numerator, denominator time.Duration) truth {
 	a := float64(numerator) / float64(denominator)
 	b := float64(numerator+overhead) / float64(denominator+overhead)
 	return truth{server, of, math.Min(a, b), math.Max(a, b)}
 }
 
-// slowAnswers begins the flags of a server that answers one request in twenty slowly. The time of these
-// answers must follow.
+// slowAnswers begins the flags of a server that answers one request in twenty slowly. The time of a slow
+// answer is to be appended.
 const slowAnswers = "-sleep 20ms -slow-every 20 -slow "
 
 // experiments returns all experiments in the order in which they are played.
@@ -158,9 +159,8 @@ func playErrors(ctx context.Context, p player, seed uint64, found *tally) error 
 	})
 }
 
-// playCapacities searches for the capacities of two servers that serve one request after the
-// other, all in the same time: at a higher rate the queue grows without end, at a lower rate
-// no request waits long.
+// playCapacities searches for the capacities of two servers. Each serves one request after the other, all in
+// the same time: above its capacity the queue grows without end, below it no request waits long.
 func playCapacities(ctx context.Context, p player, seed uint64, found *tally) error {
 	for _, capacity := range []float64{200, 400} {
 		err := p.serving(ctx, fmt.Sprintf("-capacity %g", capacity), nil, func(url string) error {

@@ -15,7 +15,7 @@ import (
 
 // tally holds the results so far.
 type tally struct {
-	each []figures.Figure // one or more for every truth, in the order in which they were played
+	each []figures.Figure // of single truths, in the order in which these were played
 
 	held                           count // intervals that contain the truth
 	wrong                          count // verdicts that are wrong
@@ -40,7 +40,7 @@ func (c *count) add(has bool) {
 	}
 }
 
-// addComparison judges a comparison by its truth.
+// addComparison compares the interval and the verdict of a comparison with the truth.
 func (t *tally) addComparison(want truth, a lab.Analysis) {
 	i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
 		return c.Variant == want.server && c.Metric == want.of.in(a)
@@ -55,7 +55,7 @@ func (t *tally) addComparison(want truth, a lab.Analysis) {
 	wrong := !want.allows(c.Verdict)
 	t.held.add(holds)
 	t.wrong.add(wrong)
-	if want.low > 1.25 { // what servers add to their times makes a ratio of 1.3 smaller
+	if want.low > 1.25 { // a ratio of 1.3 or more, less the effect of overhead
 		t.large.add(c.Verdict == lab.Slower)
 	}
 	note := fmt.Sprintf("%s; truth %s", c.Verdict, want.text())
@@ -69,7 +69,7 @@ func (t *tally) addComparison(want truth, a lab.Analysis) {
 		Low: *c.Low, High: *c.High, Unit: "1", N: c.N, Better: lab.LowerIsBetter, Note: note})
 }
 
-// allows reports whether a verdict is right or undecided.
+// allows reports whether a verdict is undecided, or right for some ratio in the range of the truth.
 func (t truth) allows(verdict lab.ComparisonVerdict) bool {
 	const margin = 1.05 // the default of `cleave compare`
 	switch verdict {
@@ -83,7 +83,7 @@ func (t truth) allows(verdict lab.ComparisonVerdict) bool {
 	return true
 }
 
-// text returns the ratio, or its range.
+// text returns the true ratio, or its range.
 func (t truth) text() string {
 	if t.low == t.high {
 		return fmt.Sprintf("%.4g", t.low)
@@ -91,7 +91,7 @@ func (t truth) text() string {
 	return fmt.Sprintf("%.4g to %.4g", t.low, t.high)
 }
 
-// addEqual counts the comparisons of equal servers that call them different.
+// addEqual counts how many comparisons of equal servers find a difference.
 func (t *tally) addEqual(a lab.Analysis) {
 	for _, c := range a.Comparisons {
 		if c.Low == nil {
@@ -108,8 +108,8 @@ func (t *tally) addEqual(a lab.Analysis) {
 	}
 }
 
-// addSteadiness counts whether the drift of a server was missed, and which steady servers were called
-// unsteady. drifts is empty if all servers are steady.
+// addSteadiness counts whether the drift of the server named drifts was missed, and how often steady servers
+// were called unsteady. drifts is empty if all servers are steady.
 func (t *tally) addSteadiness(drifts string, a lab.Analysis) {
 	followed, found := false, false
 	for _, s := range a.Steadiness {
@@ -168,7 +168,7 @@ func (t *tally) addCapacity(truth float64, got loaded) {
 	t.add(name+": off by", "1", math.Abs(c.Rate/truth-1), 1, figures.Goal{Must: 0.03, Stretch: 0.01}, "")
 }
 
-// figures returns the shares, and then the figures of every truth.
+// figures returns the shares of all counts, then the figures of single truths.
 func (t *tally) figures() []figures.Figure {
 	less, more := lab.LowerIsBetter, lab.HigherIsBetter
 	alarms := figures.Goal{Must: 0.06, Stretch: 0.05}
@@ -189,8 +189,8 @@ func (t *tally) figures() []figures.Figure {
 	return append(all, t.each...)
 }
 
-// figure returns the share of the cases that have the property, with its interval in the note, or
-// nothing if there were no cases.
+// figure returns the share of the cases that have the property, with its interval in the note, as a list of
+// one figure. The list is empty if there were no cases.
 func (c count) figure(name string, better lab.Direction, goal figures.Goal) []figures.Figure {
 	if c.all == 0 {
 		return nil

@@ -2,7 +2,8 @@
 // summaries of jobs and pull requests, JUnit's XML, and the files of github-action-benchmark,
 // Bencher and Apache Otava. It computes no figures: they come from report/analysis.
 //
-// Entry points: Formats, Known, Write and WriteAgainst; Decision for a page of a decision record.
+// Entry points: Formats, Known and Write for a run; FormatsAgainst and WriteAgainst for one run against
+// another; Decision for a page of a decision record.
 package ci
 
 import (
@@ -25,13 +26,13 @@ const (
 	Otava           = "otava"
 )
 
-// Formats lists the formats of a run.
+// Formats lists the formats of Write.
 func Formats() []string { return []string{Markdown, JUnit, BenchmarkAction, Bencher, Otava} }
 
-// FormatsAgainst lists the formats for one run against another: the other formats hold a single run.
+// FormatsAgainst lists the formats of WriteAgainst. The other formats can only hold a single run.
 func FormatsAgainst() []string { return []string{Markdown, JUnit} }
 
-// Known returns an error if the format is neither in known nor empty.
+// Known returns nil if the format is in known or empty, else an error that lists the known formats.
 func Known(format string, known []string) error {
 	if format == "" || slices.Contains(known, format) {
 		return nil
@@ -42,14 +43,16 @@ func Known(format string, known []string) error {
 // Run is a run with the verdicts of its gates.
 type Run struct {
 	Name     string    // name of its folder
-	Began    time.Time // when its first trial started
+	Began    time.Time // when its plan was created
 	Analysis lab.Analysis
 	Gates    []lab.GateVerdict
-	// MustKnow is true if an open gate, whose limit may be exceeded, counts as failed: --require-verdict.
+	// MustKnow makes an open gate count as failed (--require-verdict). A gate is open if its limit may be
+	// exceeded.
 	MustKnow bool
 }
 
-// Write writes a run in one of the Formats. The caller checks the format by Known.
+// Write writes a run in one of the Formats. It panics for other formats, and for the empty one, which Known
+// accepts.
 func Write(w io.Writer, format string, r Run) error {
 	texts := map[string]func(Run) (string, error){Markdown: markdown, JUnit: junit,
 		BenchmarkAction: benchmarkAction, Bencher: bencher, Otava: otava}
@@ -70,7 +73,7 @@ func WriteAgainst(w io.Writer, format string, a lab.Against, mustKnow bool) erro
 // oneLine returns a text from outside on one line, with its control characters escaped.
 func oneLine(text string) string { return strings.Join(strings.Fields(plain.Text(text)), " ") }
 
-// write writes a document, unless there was an error when it was made.
+// write writes a document, or returns the error that prevented the document.
 func write(w io.Writer, format, document string, err error) error {
 	if err == nil {
 		_, err = io.WriteString(w, document)

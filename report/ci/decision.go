@@ -19,7 +19,7 @@ const (
 
 // Need holds the requirements of a decision.
 type Need struct {
-	Rate   float64 // operations per second; 0: the highest measured rate
+	Rate   float64 // operations per second; 0: the highest rate of all points
 	Prices *Prices // nil: without prices
 	Again  string  // the commands that repeat the run and write this page again
 }
@@ -61,8 +61,8 @@ func Decision(w io.Writer, r Run, need Need) error {
 	return write(w, "decision", d.String(), nil)
 }
 
-// rehearsed writes the figures that the rehearsed change would have, computed from those of the system as
-// it is.
+// rehearsed writes the figures of the system after the rehearsed change: those measured of the present
+// system, times the rehearsed ratios.
 func (d *document) rehearsed(figures []lab.RehearsedFigure) {
 	if len(figures) == 0 {
 		return
@@ -85,8 +85,9 @@ func (d *document) rehearsed(figures []lab.RehearsedFigure) {
 	d.table(rows)
 }
 
-// resources writes how many cores and how much memory each variant needs at the user's rate. It
-// computes the cores from the processor time per operation at the measured rate closest to it.
+// resources writes how many cores and how much memory each variant needs at the user's rate. The cores are
+// the processor time of an operation at the closest point, times the user's rate. The memory is that at this
+// point.
 func (d *document) resources(a lab.Analysis, need Need) {
 	cpu, _ := lab.FindMetric(a.Metrics, lab.CPU, 0, lab.PerOperation)
 	memory, _ := lab.FindMetric(a.Metrics, lab.Memory, 0, "")
@@ -145,9 +146,10 @@ func (d *document) resources(a lab.Analysis, need Need) {
 	d.line("%s", how)
 }
 
-// closestPoint returns the point with a result of one of the metrics whose offered rate is closest to a rate,
-// by their ratio, and the offered rate in operations per second. For the rate 0 it returns such a point with
-// the highest rate. If none has a rate, it returns the first of them and 0; if there is none, "" and 0.
+// closestPoint looks at the points that have a result of one of the metrics. It returns the point whose
+// offered rate is closest to the given rate on a log scale, and this offered rate in operations per second.
+// For the rate 0 it returns the point with the highest offered rate. If no point has a rate, it returns the
+// first point and 0, and if no point has a result, "" and 0.
 func closestPoint(a lab.Analysis, rate float64, metrics ...string) (name string, offered float64) {
 	best := math.Inf(1)
 	for _, p := range a.Points {
@@ -163,7 +165,7 @@ func closestPoint(a lab.Analysis, rate float64, metrics ...string) (name string,
 		if at <= 0 {
 			continue
 		}
-		distance := -at
+		distance := -at // without a rate, the highest is the closest
 		if rate > 0 {
 			distance = math.Abs(math.Log(at / rate))
 		}
@@ -176,8 +178,8 @@ func closestPoint(a lab.Analysis, rate float64, metrics ...string) (name string,
 	return name, offered
 }
 
-// operationsPerFlow returns the number of operations of a flow at a point, the largest of any variant. Points
-// set rates in flows, and costs are per operation.
+// operationsPerFlow returns the number of operations of a flow at a point: the largest of all variants, and
+// at least 1. It is needed because points set rates in flows, but costs are per operation.
 func operationsPerFlow(a lab.Analysis, point string) float64 {
 	most := 1.0
 	for _, c := range a.Curves {
@@ -210,8 +212,8 @@ func times(e *lab.Estimate, factor float64) *lab.Estimate {
 	return &product
 }
 
-// sum adds two estimates and the bounds of their intervals, which makes the interval of the sum
-// rather too wide than too narrow. It returns nil if one of them is nil.
+// sum adds two estimates. It also adds the bounds of their intervals if both have one: that makes the
+// interval of the sum rather too wide than too narrow. It returns nil if one of the estimates is nil.
 func sum(a, b *lab.Estimate) *lab.Estimate {
 	if a == nil || b == nil {
 		return nil
@@ -223,7 +225,7 @@ func sum(a, b *lab.Estimate) *lab.Estimate {
 	return &total
 }
 
-// quantity formats an estimate that may be missing.
+// quantity formats an estimate; nil: "not measured".
 func quantity(e *lab.Estimate, unit string) string {
 	if e == nil {
 		return "not measured"

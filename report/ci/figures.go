@@ -14,8 +14,8 @@ import (
 // place returns "VARIANT at POINT".
 func place(r lab.Result) string { return oneLine(r.Variant + " at " + r.Point.Name) }
 
-// benchmark is an entry of a file for github-action-benchmark (BenchmarkResult in its
-// src/extract.ts), which shows range and extra unchanged, and puts names into table cells.
+// benchmark is an entry of a file for github-action-benchmark (BenchmarkResult in its src/extract.ts). That
+// tool shows Range and Extra unchanged, and puts Name into a table cell.
 type benchmark struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
@@ -67,9 +67,9 @@ func bencher(r Run) (string, error) {
 	return jsonText(all)
 }
 
-// otava returns a table with one row, which the user appends to the rows of earlier runs: the
-// time, the run, and the mean of each metric of each variant at each point. The columns follow
-// from the plan, so that all runs of a study have the same ones; a missing value is nan.
+// otava returns a table with a head and one row: the time, the run, and the mean of each metric of each
+// variant at each point. The user appends the row to those of earlier runs. The columns follow from the plan,
+// so that all runs of a study have the same ones; a missing mean is nan.
 func otava(r Run) (string, error) {
 	a := r.Analysis
 	means := map[string]float64{}
@@ -100,7 +100,7 @@ func otava(r Run) (string, error) {
 	return table.String(), err
 }
 
-// number formats a value with as many digits as are needed to read the same value back.
+// number formats a value with the fewest digits that read back as the same value.
 func number(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
 // jsonText returns a value as indented JSON.

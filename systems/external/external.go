@@ -1,7 +1,8 @@
-// Package external describes systems of users as systems under test: a URL, a
-// command, an image, or a compose file or manifests of Kubernetes, each of whose
-// services is a unit. It knows nothing of what the system does: an operation is a
-// step of a scenario, and an answer is right if the scenario expects it.
+// Package external describes systems of users as systems under test. Such a system
+// is a URL, a command, an image, a compose file, or manifests of Kubernetes. Each
+// service of a compose file or of manifests is a unit. The package does not know what
+// a system does: an operation is a step of a scenario, and an answer is right if the
+// scenario expects it.
 //
 // A system is defined in a system file (cleave-system/1) or on the command line.
 // The definition goes into the variant, and with it into the plan, so that a
@@ -31,20 +32,20 @@ const Name = "external"
 // roleSystem is the name and the role of the unit of a system that is one unit.
 const roleSystem = "system"
 
-// Operations is the factor with the number of operations of a counted load, such as that of a check.
+// Operations is the factor with the number of operations of a counted load, such as the load of a check.
 const Operations = "operations"
 
 // portMark stands for a port that is chosen for each trial.
 const portMark = "{port}"
 
-// System is the System of all users' systems: the variant has the definition. Load is that of the study.
-// Describe needs neither Generator nor Secrets.
+// System implements lab.System for all systems of users; the definition of one is in its variant. Describe
+// uses neither Generator nor Secrets.
 type System struct {
 	Generator lab.Generator
-	Load      lab.Load
+	Load      lab.Load      // of the study
 	Secrets   *secret.Vault // the values of the references in definitions
-	Faults    bool          // trials have faults: the generator writes a history
-	Label     string        // of the conductor: it marks the processes of audits, so that none of them stays
+	Faults    bool          // trials have faults, so the generator writes a history
+	Label     string        // of the conductor: by it the sweeper finds processes that audits leave behind
 }
 
 var (
@@ -110,7 +111,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	loaded.SetClient(&job, p)
 	if slices.ContainsFunc(p.Factors(), func(f string) bool {
 		return f != lab.FactorConnections && f != lab.FactorThreads && f != lab.FactorTraceShare
-	}) { // without one, the scenario has a load of its own
+	}) { // else the scenario has a load of its own
 		if err := s.base().SetLoad(&job, p); err != nil {
 			return lab.Layout{}, err
 		}
@@ -131,7 +132,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if layout.Units, job.Unit, err = s.units(x, environment); err != nil {
 		return lab.Layout{}, fmt.Errorf("system %s: %w", v.Name, err)
 	}
-	if job.Unit != "" { // its address replaces that of the URL, which only has to be valid: see addressOf
+	if job.Unit != "" { // its address replaces host and port of the URL; 80 only makes the URL valid
 		job.Target = strings.ReplaceAll(x.URL, portMark, "80")
 	}
 	generator, err := s.Generator.Unit(job)
@@ -154,7 +155,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, nil
 }
 
-// units returns the units of a system, and the name of the unit that is loaded; "" if its address is the URL.
+// units returns the units of a system, and entry, the name of the unit that gets the load. If entry is "",
+// the load goes to the URL as it is.
 func (s System) units(
 	x *lab.ExternalSystem, environment []string,
 ) (units []lab.UnitSpec, entry string, err error) {
@@ -174,7 +176,7 @@ func (s System) units(
 	return units, entry, err
 }
 
-// spareDescriptors is the number of open files of the generator without its connections.
+// spareDescriptors is the number of files that the generator may open in addition to its connections.
 const spareDescriptors = 256
 
 // started returns the unit of a system that Cleave starts as a command or an image, with its readiness
@@ -194,7 +196,8 @@ func (s System) started(x *lab.ExternalSystem, environment []string) (lab.UnitSp
 	return unit, err
 }
 
-// command returns the unit of a system that is started by a command.
+// command returns the unit of a system that is started by a command. Without {port} in its URL the system has
+// a fixed address: it cannot have replicas, and the deployer checks that a loopback address is free.
 func (s System) command(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
 	unit, err := s.foreign(roleSystem, x, x.Command, environment)
 	unit.Scalable = unit.Listens
@@ -213,7 +216,7 @@ func (s System) command(x *lab.ExternalSystem, environment []string) (lab.UnitSp
 
 // image returns the unit of a system that is a container of an image.
 func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
-	if err := checkImage(x.Image); err != nil { // plans are not checked like files
+	if err := checkImage(x.Image); err != nil { // a plan was not checked like a file
 		return lab.UnitSpec{}, err
 	}
 	args, err := s.arguments(x.Command)
@@ -244,13 +247,13 @@ func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, erro
 func (s System) containers(x *lab.ExternalSystem) (units []lab.UnitSpec, err error) {
 	var missing []error
 	for _, service := range x.Services {
-		if err := checkImage(service.Image); err != nil { // plans are not checked like files
+		if err := checkImage(service.Image); err != nil { // a plan was not checked like a file
 			return nil, err
 		}
 		container, err := s.filled(service.Container)
 		missing = append(missing, err)
 		uses := []lab.Use{}
-		for _, name := range service.After { // the only calls that its file reveals
+		for _, name := range service.After { // the file reveals no other calls
 			uses = append(uses, lab.Use{To: name})
 		}
 		units = append(units, lab.UnitSpec{
@@ -271,7 +274,7 @@ func (s System) containers(x *lab.ExternalSystem) (units []lab.UnitSpec, err err
 	return units, errors.Join(missing...)
 }
 
-// filled returns a container with all references to secrets filled in.
+// filled returns a copy of a container with the masked values filled in.
 func (s System) filled(c lab.ContainerSpec) (*lab.ContainerSpec, error) {
 	lists := []*[]string{&c.Env, &c.Command, &c.Entrypoint}
 	c.Mounts = slices.Clone(c.Mounts)
@@ -298,8 +301,8 @@ func (s System) filled(c lab.ContainerSpec) (*lab.ContainerSpec, error) {
 	return &c, errors.Join(missing...)
 }
 
-// foreign returns the unit of a command in the system's definition. In a container, the folder of the command
-// is mounted.
+// foreign returns a unit that runs argv: the command or the reset command of the definition. If the unit is a
+// container, the folder of the definition is mounted in it.
 func (s System) foreign(
 	name string, x *lab.ExternalSystem, argv, environment []string,
 ) (lab.UnitSpec, error) {
@@ -320,7 +323,7 @@ func (s System) foreign(
 	return unit, err
 }
 
-// loopback returns the host:port of a URL, and whether it is a loopback address.
+// loopback returns the host:port of a URL, and whether the host is a loopback address and the port is known.
 func loopback(u *url.URL) (string, bool) {
 	host := u.Hostname()
 	port := u.Port()

@@ -60,16 +60,16 @@ func (d *Definition) Mask(v *secret.Vault) error {
 	return err
 }
 
-// masker masks the values of one system.
+// masker masks the secrets of one system.
 type masker struct {
 	*secret.Vault
 	system  string
-	secrets []string // values of Secrets of its manifests
+	secrets []string // the values of the Secrets in its manifests
 	escaped bool     // in the texts, $${ stands for ${
 }
 
-// container masks the environment, commands and files of a container. Their variables are filled in already,
-// so that ${ in them is plain text.
+// container masks the environment, the commands, the files and the health check of a container. The variables
+// of the compose file are resolved by now, so a ${ that is left belongs to the value.
 func (m masker) container(c *lab.ContainerSpec) {
 	c.Env = slices.Clone(c.Env)
 	for i, variable := range c.Env {
@@ -101,7 +101,7 @@ func (m masker) container(c *lab.ContainerSpec) {
 	}
 }
 
-// masked masks a value and returns its reference.
+// masked masks a value and returns the reference to it.
 func (m masker) masked(name, value string) string {
 	if m.escaped {
 		value, _ = secret.Plain(value)
@@ -109,18 +109,19 @@ func (m masker) masked(name, value string) string {
 	return secret.Reference(m.Mask("system "+m.system, name, value))
 }
 
-// hasSecret reports whether a text is the value of a Secret, or contains one of four or more characters.
+// hasSecret reports whether a text is the value of a Secret of the manifests, or contains such a value.
+// Values of fewer than four bytes do not count as contained, since they occur in texts by chance.
 func (m masker) hasSecret(text string) bool {
 	return slices.ContainsFunc(m.secrets, func(value string) bool {
 		return value == text && text != "" || len(value) >= 4 && strings.Contains(text, value)
 	})
 }
 
-// noSecret matches values that are empty or are filled in later: a variable of a shell or of compose, or the
-// port.
+// noSecret matches values that are empty, or that a shell or the deployer fills in later: $NAME or {port}.
 var noSecret = regexp.MustCompile(`^["']?(\$[A-Za-z_][A-Za-z0-9_]*|\{port\})?["']?$`)
 
-// value returns the masked value of a name.
+// value masks a whole value if its name is that of a secret, unless noSecret matches it or it has a
+// reference. Otherwise it masks the secrets within the value.
 func (m masker) value(name, value string) string {
 	if secret.Named(name) && !noSecret.MatchString(value) && !secret.HasReference(value) {
 		return m.masked(name, value)
@@ -131,7 +132,8 @@ func (m masker) value(name, value string) string {
 // assignment matches NAME=VALUE within a text.
 var assignment = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_.-]*)=("[^"]*"|'[^']*'|[^\s;&|"']+)`)
 
-// text masks assignments and the passwords of URLs in a text.
+// text masks the secrets within a text: values in NAME=VALUE whose name is that of a secret, and the
+// passwords of URLs. name is the place of the text, for references and warnings.
 func (m masker) text(name, text string) string {
 	text = assignment.ReplaceAllStringFunc(text, func(found string) string {
 		parts := assignment.FindStringSubmatch(found)
@@ -149,7 +151,7 @@ func (m masker) text(name, text string) string {
 // headerLine matches an argument such as 'Authorization: Bearer abc'.
 var headerLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*): *(.+)$`)
 
-// words masks the arguments of a command: --token=x, --token x, TOKEN=x, 'Token: x'.
+// words masks the secrets in the arguments of a command: --token=x, --token x, TOKEN=x, 'Token: x'.
 func (m masker) words(argv []string) []string {
 	masked := slices.Clone(argv)
 	before := ""
@@ -171,7 +173,7 @@ func (m masker) words(argv []string) []string {
 	return masked
 }
 
-// optionOf returns the option whose value an argument is, given the argument before it, or "".
+// optionOf returns the argument before another argument if it is an option with that value, or "" if not.
 func optionOf(before, argument string) string {
 	if !strings.HasPrefix(before, "-") || strings.ContainsAny(before, "= ") || strings.HasPrefix(argument, "-") {
 		return ""
@@ -182,7 +184,7 @@ func optionOf(before, argument string) string {
 // optionWithValue matches an option and its value within a command line: --token x.
 var optionWithValue = regexp.MustCompile(`(--?[A-Za-z][A-Za-z0-9_-]*) +([^\s;&|"'-][^\s;&|"']*)`)
 
-// commandLine masks a command that is one text.
+// commandLine masks the secrets in a command that is one string, such as "serve --token x".
 func (m masker) commandLine(text string) string {
 	return m.text("command", optionWithValue.ReplaceAllStringFunc(text, func(found string) string {
 		parts := optionWithValue.FindStringSubmatch(found)
@@ -193,8 +195,8 @@ func (m masker) commandLine(text string) string {
 	}))
 }
 
-// compose masks the values of a compose file that look like secrets, in all its documents. A file without any
-// does not change at all.
+// compose masks the secrets in all documents of a compose file. A file without secrets stays the same byte
+// for byte: only a file with masked values is encoded again.
 func (m masker) compose(text string) (string, error) {
 	var written strings.Builder
 	encoder := yaml.NewEncoder(&written)
@@ -220,8 +222,9 @@ func (m masker) compose(text string) (string, error) {
 	return text, err
 }
 
-// node masks the texts below a node of a compose file, and reports whether it has changed any. The compose
-// command resolves the references, since its environment has the values.
+// node masks the secrets below a node of a compose file, and reports whether it has masked any. name is the
+// key of the node, or the option before it in a list. The compose command fills in the references, since its
+// environment has the values.
 func (m masker) node(name string, n *yaml.Node) (masked bool) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -240,13 +243,13 @@ func (m masker) node(name string, n *yaml.Node) (masked bool) {
 			masked = m.node(name, n.Alias)
 		}
 	case yaml.ScalarNode:
-		plain := strings.ReplaceAll(n.Value, "$$", "$")
+		plain := strings.ReplaceAll(n.Value, "$$", "$") // as the container gets it
 		variable := strings.Contains(strings.ReplaceAll(n.Value, "$$", ""), "$")
 		key, value, assigned := strings.Cut(plain, "=")
 		line := headerLine.FindStringSubmatch(plain)
 		text := plain
 		switch {
-		case n.Tag == "!!null" || n.Tag == "!!bool" || variable || plain == "":
+		case n.Tag == "!!null" || n.Tag == "!!bool" || variable || plain == "": // it stays
 		case secret.Named(name):
 			text = m.masked(name, plain)
 		case assigned && value != "" && secret.Named(key) && !strings.ContainsAny(key, " \t"):
@@ -308,7 +311,7 @@ func envFileOf(x *lab.ExternalSystem) (map[string]string, error) {
 }
 
 // environment returns the environment of the system's commands, with all references filled in. If the
-// env_file does not exist, the environment of Cleave must have its variables.
+// env_file does not exist, the environment of Cleave must have the variables of the file.
 func (s System) environment(x *lab.ExternalSystem) ([]string, error) {
 	ofFile, err := envFileOf(x)
 	if err != nil {

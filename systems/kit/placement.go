@@ -54,11 +54,12 @@ type Placed struct {
 	Components []string
 }
 
-// Units holds the units of a system with a public interface, which is in the first one.
+// Units holds the units of a system that has a public interface. The first unit serves the interface.
 type Units []Placed
 
-// PlaceBehind divides a public interface, named front, and the components behind it like Place. The unit with
-// the interface comes first. It is named front, or system if it has all components.
+// PlaceBehind divides a system into units, as Place does. front is the name of its public interface: in the
+// text, the interface counts as a component. The unit with the interface comes first. Its name is front, or
+// system if it has all components.
 func PlaceBehind(text, front, system string, components []string) (Units, error) {
 	groups, err := Place(text, append([]string{front}, components...))
 	if err != nil {
@@ -66,7 +67,7 @@ func PlaceBehind(text, front, system string, components []string) (Units, error)
 	}
 	var units Units
 	for _, group := range groups {
-		// The interface is not one of the components of its unit.
+		// Placed.Components does not list the interface.
 		behind := slices.DeleteFunc(slices.Clone(group), func(c string) bool { return c == front })
 		switch {
 		case len(behind) == len(group):

@@ -1,7 +1,7 @@
 // Package loaded holds the common parts of systems under load: the generator as a unit of the
-// layout, the factors of points that set the load, and the parts of audits and metrics that come
-// from the generator's report; and the fronts, balancers and sidecars that systems share. Each system
-// itself has its scenario, its front unit, and the definition of a right answer.
+// layout, the factors of points that set the load, the parts of audits and metrics that come from
+// the generator's report, and the units with HAProxy, nginx and sidecars. Each system has its own
+// scenario, front unit, and definition of a right answer.
 //
 // Entry points: Base; Base.Judge for its audits and Base.Measure for its metrics.
 package loaded
@@ -22,7 +22,7 @@ const (
 	Longest = 3600
 	// MaxCount is the most operations of a counted load.
 	MaxCount = 1_000_000
-	// minute is in seconds.
+	// minute is the length of a minute, in seconds.
 	minute = 60
 )
 
@@ -66,8 +66,9 @@ func (b Base) CheckPoint(operations int, over float64) lab.Point {
 	return p
 }
 
-// Unit returns the unit of the generator, which sends the load of the point to the unit named front, once
-// that answers at /health: all units are ready then. The job has the rest: scenario, target and seed.
+// Unit returns the unit of the generator. It sends the load of the point to the unit named front. The load
+// begins when front answers GET /health with success, which it does when all units are ready. The job has the
+// rest: scenario, files, target and seed.
 func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, error) {
 	load := b.Load // of the study, but with the system's scenario and files
 	load.Scenario = job.Scenario
@@ -89,8 +90,8 @@ func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, er
 	return unit, err
 }
 
-// SetLoad sets the kind and level of load of a point. It is an error if the point sets none or several, or
-// spreads another load than a counted one.
+// SetLoad sets the kind and the level of the load in a job to those of a point. It returns an error if the
+// point sets no kind of load or several, or spreads a load that is not counted.
 func (b Base) SetLoad(job *lab.LoadJob, p lab.Point) error {
 	factor, level, err := p.Only(lab.FactorRate, lab.FactorPerMinute, lab.FactorUsers, lab.FactorSearchFrom,
 		b.Counted)
@@ -115,7 +116,7 @@ func (b Base) SetLoad(job *lab.LoadJob, p lab.Point) error {
 		}
 		job.Rate = level
 		job.Search = true
-		job.Duration = cmp.Or(job.Effort.Duration, job.Duration) // of each probe of the search
+		job.Duration = cmp.Or(job.Effort.Duration, job.Duration) // of each probe: that of the effort, if any
 	default:
 		job.Count = int(level)
 		job.Duration = Longest

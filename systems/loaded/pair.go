@@ -15,16 +15,18 @@ const (
 	RoleKeepalived = "keepalived"
 	// healthPath is the path at which HAProxy itself answers health checks.
 	healthPath = "/balancer"
-	// PairBind holds the lines of a frontend that make an HAProxy of a pair listen at every address of its
-	// node, since the floating one comes and goes, and answer health checks, independent of the units behind it.
+	// PairBind holds lines of the frontend of an HAProxy in a pair. The HAProxy listens at every
+	// address of its node, since the floating address comes and goes. It answers health checks itself, even
+	// if no unit behind it is up.
 	PairBind = "  bind *:{port}\n  monitor-uri " + healthPath
 )
 
 // Pair returns the units of two HAProxies in front of other units: name-1 on the node front-1 and
 // name-2 on front-2, each with keepalived beside it. Clients call one floating address, which has
-// the name of the pair. The first HAProxy has it in the beginning. The address moves to the other one
-// when the node is gone or HAProxy does not answer there, and stays until the same happens again:
-// moving back would be a second interruption. The configuration has PairBind in its frontend.
+// the name of the pair. The first HAProxy has the address in the beginning. When its node is gone or
+// HAProxy does not answer there, the address moves to the other HAProxy. It stays there until that one
+// fails, too: moving back earlier would be a second interruption. configuration must have PairBind in
+// its frontend.
 func Pair(name string, configuration, behind []string) []lab.UnitSpec {
 	var balancers, keepers []lab.UnitSpec
 	for n := range 2 {
@@ -43,8 +45,9 @@ func Pair(name string, configuration, behind []string) []lab.UnitSpec {
 // member returns the name of the n-th of two units, from 0.
 func member(name string, n int) string { return name + "-" + strconv.Itoa(n+1) }
 
-// accepts is a readiness check: it returns nil if an address accepts connections. With it the HAProxies start
-// before keepalived: otherwise the one that is ready first would get the floating address.
+// accepts is a readiness check: it returns nil if an address accepts connections. Units with such a check
+// start before the others, so both HAProxies are ready before keepalived starts. Otherwise the HAProxy that
+// is ready first would get the floating address.
 func accepts(ctx context.Context, address string) error {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "tcp", address)
@@ -54,9 +57,10 @@ func accepts(ctx context.Context, address string) error {
 	return connection.Close()
 }
 
-// keepalived returns the unit beside the n-th HAProxy, which it checks every second. Its peer takes
-// over the address after a second without a message, or at once if a message asks for it. Messages are
-// unicast: cloud networks have no multicast. Package deploy/hosts names the network interface of a node eth0.
+// keepalived returns the unit with the keepalived beside the n-th HAProxy. It checks this HAProxy every
+// second. The other keepalived takes over the address after a second without a message, or at once if a
+// message asks for that. Messages are unicast: cloud networks have no multicast. Package deploy/hosts names
+// the network interface of a node eth0.
 func keepalived(name string, n int) lab.UnitSpec {
 	own := member(name, n)
 	other := member(name, 1-n)
@@ -66,7 +70,7 @@ func keepalived(name string, n int) lab.UnitSpec {
 		"  rise 1", "}",
 		"vrrp_instance " + name + " {", "  state BACKUP", "  nopreempt", "  interface eth0", "  version 3",
 		"  virtual_router_id 1", "  advert_int 0.3",
-		fmt.Sprintf("  priority %d", 150-100*n), // the first one is quicker to notice that nobody has the address
+		fmt.Sprintf("  priority %d", 150-100*n), // the first one sooner sees that nobody has the address
 		"  unicast_src_ip {host:" + own + "}", "  unicast_peer {", "    {host:" + other + "}", "  }",
 		"  virtual_ipaddress {", "    {host:" + name + "}/24 dev eth0", "  }",
 		"  track_script {", "    answers", "  }", "}",

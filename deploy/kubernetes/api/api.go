@@ -41,9 +41,10 @@ func New(address string, trust *tls.Config) *Client {
 }
 
 const (
-	// patience limits how long a request may take.
+	// patience limits how long a request of Do may take. Streams have no limit.
 	patience = time.Minute
-	// maxAnswer is the longest answer, or event of a watch, and maxRefusal the longest refusal, in bytes.
+	// maxAnswer is the longest answer, and the longest event of a watch; maxRefusal is the longest body of a
+	// Refusal. Both are in bytes.
 	maxAnswer, maxRefusal = 64 << 20, 1 << 20
 )
 
@@ -109,12 +110,12 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 	return nil
 }
 
-// Stream returns the body of an answer without end, such as a log.
+// Stream returns the body of an answer that may never end, such as a log. The caller closes it.
 func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	return c.ask(ctx, http.MethodGet, path, nil)
 }
 
-// ask sends a request and returns the body of the answer; a status of 300 or more is an error, a Refusal.
+// ask sends a request and returns the body of the answer. A status of 300 or more becomes a Refusal.
 func (c *Client) ask(ctx context.Context, method, path string, send any) (io.ReadCloser, error) {
 	var body io.Reader
 	if send != nil {
@@ -167,8 +168,8 @@ func (c *Client) authorize(ctx context.Context, header http.Header) error {
 	return nil
 }
 
-// Pods returns the pods of a namespace with a label, NAME=VALUE. version is the version of the cluster's
-// state, from which Watch continues.
+// Pods returns the pods of a namespace with a label, NAME=VALUE. version is the version of the list, from
+// which Watch continues.
 func (c *Client) Pods(ctx context.Context, namespace, label string) (pods []Pod, version string, err error) {
 	var list struct {
 		Metadata struct {
@@ -185,8 +186,8 @@ func podsOf(namespace, label string) string {
 	return "/api/v1/namespaces/" + namespace + "/pods?labelSelector=" + url.QueryEscape(label)
 }
 
-// Watch calls tell with every change, since a version, of the pods that Pods lists. gone is true if a pod was
-// deleted. Watch always returns an error: servers end every watch after a while.
+// Watch calls tell for every change, since a version, of the pods that Pods lists. gone is true if the pod
+// was deleted. Watch always returns an error, because servers end every watch after a while.
 func (c *Client) Watch(
 	ctx context.Context, namespace, label, version string, tell func(pod Pod, gone bool),
 ) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// MalformedHTTP sends invalid requests to a worker that serves HTTP before the trial begins. It must refuse
-// them, and the trial must be valid.
+// MalformedHTTP sends an invalid request to a worker that serves HTTP, before the trial begins. The worker
+// must refuse the request, and the trial must be valid.
 func MalformedHTTP(t *testing.T, architecture string) {
 	for _, test := range []struct {
 		name, method, path, body string
@@ -49,8 +49,8 @@ func MalformedHTTP(t *testing.T, architecture string) {
 func BrokenHTTP(t *testing.T, architecture string) {
 	for _, test := range []struct {
 		name   string
-		answer string // what the neighbour sends back; "" means it does not listen
-		want   string // in the worker's failure
+		answer string // of the neighbour; "": it does not listen; "close": it sends nothing
+		want   string // a part of the worker's failure
 	}{
 		{"neighbour does not listen", "", "refused"},
 		{"neighbour closes", "close", "neighbour 1"},
@@ -88,10 +88,10 @@ func acceptRegistration(address string) error {
 	}
 	registered := make(chan string, 1)
 	server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // a cut body does not match below
+		body, _ := io.ReadAll(r.Body) // the check below judges what has arrived
 		registered <- r.Method + " " + r.URL.Path + " " + strings.TrimSpace(string(body))
 	})}
-	go func() { _ = server.Serve(listener) }() // ends with the test binary: the worker needs its core
+	go func() { _ = server.Serve(listener) }() // until the test binary ends: the worker needs its core
 	select {
 	case got := <-registered:
 		if !strings.HasPrefix(got, `POST /register {"address":`) {
@@ -103,12 +103,12 @@ func acceptRegistration(address string) error {
 	}
 }
 
-// answerAll answers every request at an address with the same bytes and closes the connection. The answer
-// "close" stands for none.
+// answerAll answers every request at an address with the same bytes and closes the connection. If answer is
+// "close", it sends nothing.
 func answerAll(t *testing.T, address, answer string) {
 	listener, err := net.Listen("tcp", address)
 	testset.Must(t, err)
-	t.Cleanup(func() { _ = listener.Close() }) // the goroutine below ends by it
+	t.Cleanup(func() { _ = listener.Close() }) // which ends the goroutine below
 	go func() {
 		for {
 			conn, err := listener.Accept()

@@ -19,8 +19,8 @@ import (
 // of the call and a function to call at its end.
 type Begin = func(ctx context.Context, method string) (inside context.Context, end func())
 
-// Followed wraps a component with what its spans need: called is for other components in its unit, and served
-// for other units. If the unit makes no spans, both are the component itself.
+// Followed wraps a component by follow, so that the spans of its calls name it. called is for the other
+// components in the unit, and served for other units. If the unit makes no spans, both are own.
 func Followed[C any](h Host, component string, own C, follow func(C, Begin) C) (called, served C) {
 	if !h.Traced() {
 		return own, own
@@ -29,8 +29,8 @@ func Followed[C any](h Host, component string, own C, follow func(C, Begin) C) (
 }
 
 // Called returns a Begin that makes a span of each call of a component by another one in the same unit, so
-// that the time of the unit divides into that of its components. If the request is not traced, it does
-// nothing.
+// that the time of the unit divides into that of its components. The Begin does nothing if the request is not
+// traced.
 func Called(component string) Begin {
 	return func(ctx context.Context, method string) (context.Context, func()) {
 		ctx, span := spans.Begin(ctx, spans.Method(method), lab.SegmentBusiness)
@@ -42,8 +42,8 @@ func Called(component string) Begin {
 	}
 }
 
-// nameServerSpan returns a Begin that adds the component to the span of a call by another unit: the name of
-// the unit does not tell which of its components answers.
+// nameServerSpan returns a Begin that adds the name of the component to the span of a call by another unit.
+// The name of the unit does not tell which of its components answers.
 func nameServerSpan(component string) Begin {
 	return func(ctx context.Context, _ string) (context.Context, func()) {
 		if span := trace.SpanFromContext(ctx); span.IsRecording() {
@@ -76,7 +76,7 @@ func KeepSpans(parent string, v lab.Variant, p lab.Point, dir string) error {
 	highest := 0
 	for _, folder := range kept {
 		digits, _, _ := strings.Cut(folder.Name(), "-")
-		number, _ := strconv.Atoi(digits) // 0: of something else
+		number, _ := strconv.Atoi(digits) // 0 if the name has no number: the folder is not of KeepSpans
 		highest = max(highest, number)
 	}
 	to := filepath.Join(parent, fmt.Sprintf("%03d-%s-%s", highest+1, plain(v.Name), plain(p.Name)))

@@ -1,11 +1,11 @@
-// Package seal makes a text unreadable without the key: it is hashed with SHA-256, and
-// hash and text are encrypted with AES under a key of 16 bytes. It knows neither the
-// kinds of records nor where they are stored.
+// Package seal makes a text unreadable without the key: it hashes the text with SHA-256,
+// and encrypts hash and text with AES under a key of 16 bytes. It knows neither the kinds
+// of records nor where they are stored.
 //
 // The modes: GCM, which also detects every change, is the default. ECB is what the JVM
 // uses if a program says only "AES", as the Scala program of the study does (package people
-// names the study). Equal blocks look equal in it, and only the hash detects changes: it is
-// here only so that its cost can be measured.
+// names the study). In ECB equal blocks of text give equal sealed blocks, and only the hash
+// detects changes. The package has ECB only so that its cost can be measured.
 //
 // A sealed record begins with a header: its mode, a fingerprint of the key that reveals nothing
 // of the key, and the length of the rest. So Open can distinguish a wrong key and a missing end
@@ -51,7 +51,7 @@ const (
 type Sealer struct {
 	block       cipher.Block
 	gcm         cipher.AEAD // nil in ECB
-	mode        byte        // in headers
+	mode        byte        // its number in headers
 	fingerprint []byte      // of the key
 }
 
@@ -82,8 +82,8 @@ func New(mode string, key []byte) (*Sealer, error) {
 	return s, nil
 }
 
-// Seal returns a sealed text. Open needs the same about, the associated data, which is not stored: with the
-// kind and the id of a record in it, no record can take the place of another.
+// Seal returns a sealed text. about is associated data: it is not stored, and Open needs the same. If about
+// holds the kind and the id of a record, no record can take the place of another.
 func (s *Sealer) Seal(about, text []byte) []byte {
 	hash := digest(about, text)
 	plain := make([]byte, 0, len(hash)+len(text)+aes.BlockSize)
@@ -107,7 +107,8 @@ func (s *Sealer) Seal(about, text []byte) []byte {
 	return append(sealed, plain...)
 }
 
-// Open returns the text of a sealed record, or ErrTruncated, ErrOtherKey or ErrTampered.
+// Open returns the text of a sealed record, or ErrTruncated, ErrOtherKey or ErrTampered. A record that was
+// sealed in the other mode counts as tampered with.
 func (s *Sealer) Open(about, sealed []byte) ([]byte, error) {
 	if len(sealed) < headerSize {
 		return nil, ErrTruncated
@@ -154,7 +155,8 @@ func bound(header, about []byte) []byte {
 	return append(append(make([]byte, 0, len(header)+len(about)), header...), about...)
 }
 
-// digest returns the hash of about and a text, with the length of about before them.
+// digest returns the hash of about and a text. The length of about is hashed first, so that no byte can move
+// from one to the other.
 func digest(about, text []byte) [sha256.Size]byte {
 	all := make([]byte, 0, 4+len(about)+len(text))
 	all = binary.BigEndian.AppendUint32(all, uint32(len(about)))

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// The speed of this host is measured with spinsPerTest spins of stepsPerSpin steps, about a millisecond
-	// each.
+	// The speed of this host is measured with spinsPerTest spins. Each has stepsPerSpin steps and takes about
+	// a millisecond.
 	spinsPerTest = 25
 	stepsPerSpin = 500_000
 	// One in sampledBurns burns is measured.
 	sampledBurns = 32
 )
 
-// burner uses CPU time by computing steps. Their speed is measured when the unit starts. Like any work they
-// are slower next to other work on the same core.
+// burner uses CPU time by computing steps. The speed of the steps is measured when the unit starts. Like any
+// work, steps are slower next to other work on the same core.
 type burner struct {
 	steps       float64 // per second of CPU time
 	burns       atomic.Int64
@@ -37,7 +37,7 @@ func newBurner() *burner {
 	return &burner{steps: speeds[spinsPerTest/2]}
 }
 
-// burn uses an amount of CPU time.
+// burn uses an amount of CPU time. It measures one burn in sampledBurns.
 func (b *burner) burn(cpu time.Duration) {
 	if cpu <= 0 {
 		return
@@ -57,7 +57,7 @@ func (b *burner) probe(cpu time.Duration) {
 	}
 }
 
-// compute computes as many steps as take an amount of CPU time.
+// compute computes the steps that take an amount of CPU time at the measured speed.
 func (b *burner) compute(cpu time.Duration) { runtime.KeepAlive(spin(int(cpu.Seconds() * b.steps))) }
 
 // spin computes a number of steps (xorshift), each of which depends on the one before.

@@ -21,7 +21,8 @@ type embeddedStore struct {
 	db      *database.DB // nil: no visit commits
 }
 
-// openStore opens a store. If visits commit, it has a SQLite database in the folder dir.
+// openStore opens a store with a number of workers; 0: no limit. If commits is set, the store has a SQLite
+// database in the folder dir.
 func openStore(
 	ctx context.Context, dir, name string, workers int, commits bool, sleeper *sleeper,
 ) (*embeddedStore, error) {
@@ -50,9 +51,10 @@ func openStore(
 	return s, nil
 }
 
-// visit plays a visit: its commits, which take the time that they take, or its wait if the model has none. A
-// visit that draws no commit does not wait: the model's wait is a mean over all visits and includes the
-// commits, which are most of it, since statements in an embedded database are mostly CPU time.
+// visit plays a visit. If the model has commits for it, visit executes them, however long they take;
+// otherwise it waits. A visit that draws no commit does not wait, either: the wait in the model is a mean
+// over all visits and comes mostly from commits, since statements in an embedded database are mostly CPU
+// time.
 func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) error {
 	if s.workers != nil {
 		select {
@@ -69,7 +71,7 @@ func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) 
 	all := int(v.Statements + 0.5)
 	for i := range commits {
 		statements := all / commits
-		if i == 0 { // it also gets the remainder
+		if i == 0 { // the first commit also gets the remainder
 			statements += all % commits
 		}
 		if err := s.commit(ctx, max(1, statements)); err != nil {

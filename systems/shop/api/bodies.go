@@ -8,10 +8,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// The bodies below are the public contract. They follow the messages of shoppb,
-// with numbers as numbers, but are types of their own: what components say to each
-// other may change without clients noticing. The numbers of requests are pointers, so
-// that a missing one is not taken for zero.
+// The bodies below are the public contract. They have the content of shoppb's messages, but they are separate
+// types: messages between components may change, while clients get the same bodies. Integers are numbers in
+// JSON, not strings as in the JSON of shoppb. The integers of requests are pointers, so that a missing one is
+// not taken for zero.
 
 type newOrder struct {
 	CustomerID *int64    `json:"customerId"`
@@ -48,7 +48,7 @@ type OrderLine struct {
 	UnitPriceCents int64  `json:"unitPriceCents"`
 }
 
-// Rejection is the reason why an order was rejected. Type is that of a problem.
+// Rejection is the reason why an order was rejected. Type is the type of a problem, as TypeOf returns it.
 type Rejection struct {
 	Type   string `json:"type"`
 	Detail string `json:"detail"`
@@ -88,16 +88,16 @@ type Stock struct {
 	Sold      int64 `json:"sold"`
 }
 
-// OrderPage is all that a customer sees of an order: the order itself, and what its
-// products and its shipment are now.
+// OrderPage is all that a customer sees of an order: the order itself, and the present state of its products
+// and of its shipment.
 type OrderPage struct {
 	Order    Order           `json:"order"`
-	Products []OrderPageLine `json:"products"` // of its lines; unknown products are left out
-	// Shipment is absent where there is none (yet).
+	Products []OrderPageLine `json:"products"` // of the order's lines; unknown products are left out
+	// Shipment is absent if the order has no shipment (yet).
 	Shipment *Shipment `json:"shipment,omitempty"`
 }
 
-// OrderPageLine holds the present price of a product of an order, and its number on hand.
+// OrderPageLine is a product of an order with its present price and the number that is on hand.
 type OrderPageLine struct {
 	Product
 	OnHand int64 `json:"onHand"`

@@ -12,38 +12,38 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// setting is a knob at a value.
+// setting stands for changes of a knob: all of them if value is empty; see order.
 type setting struct{ knob, value string }
 
-// tunes reports whether changes only tune a design: a lean binding in place of its stock one, batches, the
-// runtime.
+// tunes reports whether all changes are tuning: from a stock binding to its lean one, to batching, or to the
+// runtime for a shared host.
 func tunes(changes []lab.KnobChange) bool {
 	return !slices.ContainsFunc(changes, func(c lab.KnobChange) bool {
 		return isStock(c.Knob, c.To) || c.Knob == KnobBinding && Binding(c.From) != Binding(c.To).Stock()
 	})
 }
 
-// Path leads from one variant to another, one knob at a time. Its first stop is the variant that it begins
-// at; each step leads to the next stop.
+// Path leads from one variant to another. Its first stop is the variant at which it begins. Each step turns
+// one knob, or two that must be turned together, and leads to the next stop.
 type Path struct {
 	Stops []lab.Variant
 	Steps []lab.PathStep
 }
 
 // Paths returns one or two paths from one variant to another. Every stop can be built.
-// The first path takes the changes in the order in which a team would make them; when
-// units are joined instead of split, in the opposite order. The second
-// takes the same changes in the order that is most unlike the first; it is missing
-// if there is no other order.
+// The first path makes the changes in the order in which a team would make them. It takes the opposite order
+// if units are joined, or if their number stays and the coordination becomes simpler. The second path makes
+// the same changes in the order that is most unlike the first; it is missing if there is no other order.
 //
-// Every step turns one knob. Two are turned together only where no order of
-// single turns can be built; where even that leads nowhere, the error says so. A
-// knob without effect on one side, as the binding of a single unit, is no step of
-// its own: it comes with the knob that gives it an effect. Coordination goes
-// through its values one by one, as each adds to the one before.
+// A step turns one knob. It turns two only where no order of single turns can be built. If that leads nowhere
+// either, Paths returns an error. A knob that has an effect in one of the variants only, such as the binding
+// if the other variant is a single unit, is usually no step of its own: it changes with the knob that gives
+// it an effect. The exceptions are in isTurnedByItself. Coordination goes through its values one by one; see
+// coordinations.
 //
-// Tuning comes last: a path from a stock architecture to a tuned one passes the stock
-// one of the same kind, and then turns the knobs that tune it where they have an effect.
+// Tuning comes last, or first in the opposite order. If it comes last, a path from a stock architecture to a
+// tuned one passes the stock version of the tuned one, and then turns the knobs that tune it and have an
+// effect.
 func Paths(from, to lab.Variant) ([]Path, error) {
 	s, err := newSearch(from, to)
 	if err != nil {
@@ -61,10 +61,10 @@ func asTyped(v lab.Variant) string {
 	return text
 }
 
-// order returns the settings in the order in which teams change a shop: first what needs no other code, then
-// one transaction becomes a saga, the data are divided, the units are split, and events and read models are
-// added; tuning comes last. A setting with a value is the step to that value only; lean is the step from a
-// binding to its lean one.
+// order returns the settings in the order in which teams change a shop. First come knobs that need no other
+// code. Then one transaction becomes a saga, the data are divided, the units are split, and events and read
+// models are added. Tuning comes last. A setting with a value stands for the change to that value only, or
+// back from it. The value lean stands for the change between a binding and its lean one.
 func order() []setting {
 	first := []setting{
 		{kit.KnobLogging, ""}, {kit.KnobSpans, ""},
@@ -112,7 +112,8 @@ func (d Design) idle(knob string) bool {
 	return false
 }
 
-// isStock reports whether a knob has a value that tunes nothing.
+// isStock reports whether a value of a knob tunes nothing. Only the binding, batching and the runtime have
+// values that do.
 func isStock(knob, value string) bool {
 	switch knob {
 	case KnobBinding:
@@ -125,9 +126,10 @@ func isStock(knob, value string) bool {
 	return true
 }
 
-// align makes the settings of idle knobs equal in two variants. A binding that is idle on one side becomes
-// first of the binding on the other side. A knob that is a step of its own keeps its values if it is idle on
-// one side only.
+// align removes differences without effect, in the maps: the setting of a knob that is idle in one design
+// becomes the other design's setting. If the binding is idle in one design only, it becomes first(binding of
+// the other design), such as its stock binding. If a knob of isTurnedByItself is idle in one design only, it
+// keeps both settings.
 func align(from, to map[string]string, before, after Design, first func(binding string) string) {
 	for _, k := range knobs() {
 		idle := before.idle(k.Name)
@@ -171,8 +173,8 @@ func changes(from, to map[string]string) []lab.KnobChange {
 	return found
 }
 
-// byStock returns the values from one binding to another. If only one of them is lean,
-// its stock counterpart is between.
+// byStock returns the bindings that lead from one to another. If only one of the two is lean, its stock
+// counterpart is in between.
 func byStock(from, to Binding) []string {
 	if from.isLean() == to.isLean() {
 		return []string{string(from), string(to)}
@@ -183,9 +185,9 @@ func byStock(from, to Binding) []string {
 	return []string{string(from), string(to.Stock()), string(to)}
 }
 
-// awakened returns the knobs that have an effect in one design and had none in another,
-// each with its setting. It leaves out the prefetch, which comes with the broker, the
-// balancer, which comes with replicas, and knobs that are turned by themselves.
+// awakened returns the knobs that have an effect in one design and had none in another, with their settings:
+// "binding http, broker nats". It leaves out the knobs of isTurnedByItself, and two knobs that follow others:
+// the prefetch follows the broker, and the balancer follows the replicas.
 func awakened(was, is Design, settings map[string]string) string {
 	var found []string
 	implied := []string{KnobPrefetch, KnobBalancer}
@@ -198,8 +200,9 @@ func awakened(was, is Design, settings map[string]string) string {
 }
 
 // Differences returns the knobs in which two variants differ, each with its value in the first and in the
-// second; none if one of the variants cannot be built. As on a path, a knob without effect on one side is
-// left out; knobs that begin to have an effect are named with the last difference.
+// second. It returns none if one of the variants cannot be built. It leaves out knobs that have no effect in
+// one of the variants, except those of isTurnedByItself. Knobs that have an effect in the second variant only
+// are named in the last difference.
 func Differences(from, to lab.Variant) []lab.KnobChange {
 	start, before, err := fullSettings(from)
 	end, after, err2 := fullSettings(to)
@@ -214,8 +217,9 @@ func Differences(from, to lab.Variant) []lab.KnobChange {
 	return found
 }
 
-// coordinations returns the values from one coordination to another. Two-phase commit is not on the line from
-// one transaction to a saga of events: its only neighbour is the saga that the orders drive.
+// coordinations returns the values that lead from one coordination to another. From one transaction to a saga
+// of events, each adds to the one before. Two-phase commit is not on this line: its only neighbour is
+// Orchestrated.
 func coordinations(from, to string) []string {
 	if from == to {
 		return []string{from}
@@ -248,8 +252,8 @@ func between(values []string, from, to string) []string {
 	return part
 }
 
-// choose returns the variant with given settings that turns the fewest knobs of its architecture. Among
-// equals it takes the first of the preferred architectures.
+// choose returns the variant with given settings that turns the fewest knobs of its architecture. If several
+// turn as few, it takes the first of them; the preferred architectures come before all others.
 func choose(settings map[string]string, preferred ...string) (lab.Variant, error) {
 	d, err := design("", settings)
 	if err == nil {
@@ -298,8 +302,8 @@ func name(v lab.Variant, onTheWay []lab.KnobChange) string {
 	return strings.NewReplacer(",", ".", "=", ".", "+", "-").Replace(strings.Join(words, "-"))
 }
 
-// isSelfExplanatory reports whether a value shows which knob it belongs to: no other knob has it, and it is
-// not a number.
+// isSelfExplanatory reports whether a value shows which knob it belongs to: it is not a number, and exactly
+// one knob lists it.
 func isSelfExplanatory(value string) bool {
 	if _, err := strconv.ParseFloat(value, 64); err == nil {
 		return false

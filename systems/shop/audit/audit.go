@@ -2,18 +2,28 @@
 // to clients (a history, one line per attempt) with the databases. Nothing may be lost,
 // doubled, half done or made up; stock and money must add up.
 //
-// It reads tables by SQL and shares nothing with the components that it judges but
-// the declared states of an order. Its verdict is valid, invalid or unknown;
-// unknown is not valid. Entry points: Read for the databases, Judge for the verdict.
+// It reads the databases itself and imports no component that it judges: it shares only the shop's contract
+// with them, such as the states of an order. Its verdict is valid, invalid or unknown; unknown is not valid.
+// Entry points: Read for the databases, Judge for the verdict.
 //
-// Rules by number: 1 no accepted order lost, 2 none doubled, 3 none from nowhere,
-// 4 all final, 5 money conserved, 6 stock conserved, 7 all steps or none, each after
-// those that it depends on, undone once and the last first, 8 states follow the
-// machine, 9 read models say what the tables say, 10 every change was published once to
-// each component that needs it, and nothing else was, 11 a key keeps its order, 12 a page shows a
-// price that was valid, or had been replaced for no longer than its source may lag, 13 every row
-// says what was asked for and what the shop began with, 14 an order has a price that was
-// valid when it was taken, or that the orders' replica still had.
+// The rules, by number:
+//
+//  1. No accepted order is lost.
+//  2. No order is doubled.
+//  3. Every order was asked for and not refused.
+//  4. Every order is final, and nothing is left over.
+//  5. Money is conserved.
+//  6. Stock is conserved.
+//  7. An order has all its steps or none. A step comes after those on which it depends. Steps are undone
+//     once, the last first.
+//  8. The states of an order follow the state machine.
+//  9. Read models agree with the tables.
+//  10. Every change was published once to each component that needs it, and nothing else was published.
+//  11. A key keeps its order.
+//  12. A page shows a price that was valid, or that was replaced no longer before than the source of the page
+//     may lag.
+//  13. Every row agrees with the requests and with the fresh shop.
+//  14. An order has a price that was valid when the order was priced, or that the orders' replica still had.
 package audit
 
 import (
@@ -32,21 +42,22 @@ type Input struct {
 	// Fresh is the state of the shop before the trial: the seed, as a rule.
 	Fresh   Fresh
 	History []Attempt
-	// UnixClock: the times of the history count from 1970, as the times on record do.
+	// UnixClock is true if the times of the history count from 1970, like the times on record.
 	UnixClock bool
 	State     State
 	// Coordination is the coordination of the orders' steps. If it is empty the order of
 	// the steps, and so the verdict, is unknown.
 	Coordination Coordination
-	// Replica holds the observations of the copy that priced the orders; nil: the catalog priced them.
+	// Replica holds observations of the copy of the catalog that priced the orders; nil: the catalog priced
+	// them.
 	Replica *Replica
 	// Reads is the source of the prices that clients read; nil: the catalog.
 	Reads *Reads
 	// ClocksApart is the greatest difference between the clocks of two units; 0: they share
 	// one. Steps of different units whose times are closer may have come in either order.
 	ClocksApart time.Duration
-	// Drained: the system had its full time to finish, so that an order that is not final
-	// is stuck. Otherwise such an order makes the verdict unknown.
+	// Drained is true if the system had its full time to finish: an order that is not final breaks rule 4.
+	// If Drained is false, such an order makes the verdict unknown.
 	Drained bool
 	// Left are counts that must be zero in the end, by name: saga rows, outbox rows,
 	// ready and unacknowledged messages.
@@ -93,11 +104,11 @@ const shownPerRule = 5
 // judge holds the evidence and what the rules have found so far.
 type judge struct {
 	Input
-	byKey    map[string][]*Order
-	counts   map[string]int64
+	byKey    map[string][]*Order    // the orders on record, by idempotency key
+	counts   map[string]int64       // by name: orders by state; attempts by Outcome, such as "ok"; "stuck"
 	prices   map[int64][]Price      // of each product, by version: [0] is the first price
-	answered map[PriceVersion]int64 // when the client that changed a price had its answer
-	known    map[PriceVersion]int64 // from when on orders must have had the price
+	answered map[PriceVersion]int64 // time of the answer to the change of a price, in nanoseconds
+	known    map[PriceVersion]int64 // time from which the orders must know a price, in nanoseconds
 	broken   map[int]int64          // violations by rule
 	problems []string
 	unknown  []string // reasons why the verdict is unknown

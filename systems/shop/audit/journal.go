@@ -8,10 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// entry is an entry of a journal: a step, a compensation, a state. Entries are in the
-// order in which the database granted the lock of the row: a statement appends its entry
-// when it has the lock. It has read the clock before it waited for the lock, so its time
-// may be earlier than that of the entry before.
+// entry is an entry of a journal: a step, a compensation, or a state. Entries are in the order in which the
+// database granted the lock of the row: a statement appends its entry when it has the lock. The clock is read
+// before the statement waits for the lock, so an entry may have an earlier time than the entry before it.
 type entry struct {
 	word string
 	atUS int64 // microseconds since 1970, by the clock of the unit's host
@@ -43,11 +42,11 @@ type row struct {
 	what    string // "reservation", "payment", "shipment" or record
 	state   string
 	journal string
-	nothing bool // it has moved nothing
+	nothing bool // it has no quantity, amount or recipient: its step was never taken
 }
 
-// rowsOf returns the rows of an order whose journals are judged: those of its steps, and its own. The lines
-// of a reservation change together: the first stands for them.
+// rowsOf returns the rows of an order whose journals are judged: those of its steps, and the order's own. The
+// lines of a reservation change together, so the first line, which stepsOf returns first, stands for all.
 func (j *judge) rowsOf(id string) []row {
 	var all []row
 	for i, r := range j.State.stepsOf(id) {
@@ -64,8 +63,8 @@ func (j *judge) rowsOf(id string) []row {
 	return all
 }
 
-// entries returns the journal of a row. It is an error if the journal is torn, or does not end
-// in the state of the row.
+// entries returns the entries of a row's journal. It returns an error if the journal is torn, or if its last
+// state is not the state of the row.
 func (r row) entries() ([]entry, error) {
 	all, err := readJournal(r.journal)
 	if err != nil {
@@ -91,7 +90,7 @@ const (
 
 func isNoState(word string) bool { return word == entryTurned || word == entryUndone }
 
-// checkPath follows the states of an order on record: rule 8.
+// checkPath checks that the states in the journal of an order follow the state machine: rule 8.
 func (j *judge) checkPath(id string, entries []entry) {
 	before := shop.State("")
 	for _, e := range entries {

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// InOne returns the argument of Read if all components share a database.
+// InOne returns the databases by component, for Read, if all components share one.
 func InOne(db *database.DB) map[string]*database.DB {
 	all := map[string]*database.DB{}
 	for _, component := range shop.Components() {
@@ -17,8 +17,8 @@ func InOne(db *database.DB) map[string]*database.DB {
 	return all
 }
 
-// State holds the content of the databases. The journal of a row lists its states, each
-// with its time in microseconds since 1970.
+// State holds the content of the databases. A journal is the text of the entries of a row, each with its time
+// in microseconds since 1970; see readJournal.
 type State struct {
 	Orders       map[string]*Order // by id
 	Lines        map[string][]Line // of orders, by order
@@ -94,8 +94,9 @@ type Customer struct {
 // Account is the account of a customer.
 type Account struct{ Customer, BalanceCents int64 }
 
-// Read reads the databases of the components, by their names, each in one transaction. replicated: the orders
-// have a replica of catalog and customers.
+// Read reads the databases, which from holds by the names of their components. It reads each component from a
+// snapshot of its own. If replicated is true, it also reads the orders' replica of catalog and customers,
+// from one more snapshot.
 func Read(ctx context.Context, from map[string]*database.DB, replicated bool) (State, error) {
 	s := State{
 		Orders: map[string]*Order{}, Lines: map[string][]Line{}, Reservations: map[string][]Line{},

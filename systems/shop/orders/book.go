@@ -15,9 +15,9 @@ import (
 // ErrKeyTaken means that an order with the same idempotency key is on record.
 var ErrKeyTaken = errors.New("the idempotency key belongs to an order already")
 
-// Book is the record of all orders: their content, their state, and which states
-// may follow. It drives nothing. Each change is implemented for a batch of orders; see
-// package steps.
+// Book is the record of all orders: their content and their state. It allows only the transitions of the
+// state machine, and leaves the steps of an order to a Coordinator. Each change is implemented for a batch of
+// orders; see package steps.
 type Book struct {
 	db     *database.DB
 	tables Tables
@@ -31,8 +31,8 @@ func NewBook(db *database.DB, tables Tables) *Book {
 }
 
 // Watch sets a function that is called with the id of every order after the commit that
-// made it final, in the goroutine that committed. It must be quick. Watch is called
-// before the book is used.
+// made it final, in the goroutine that committed. The function must be quick. Watch must be called before the
+// book is used.
 func (b *Book) Watch(final func(order string)) *Book {
 	b.final = final
 	return b
@@ -45,8 +45,8 @@ func (b *Book) notifyFinal(ctx context.Context, order string) {
 	}
 }
 
-// Beginning is a new order that is to be written. Until its lease ends, in microseconds
-// since 1970, only its writer works on it; 0: there is no lease.
+// Beginning is a new order that is to be written. Lease is the time until which only the writer works on the
+// order, in microseconds since 1970; 0: there is no lease.
 type Beginning struct {
 	Order *shoppb.Order
 	Lease int64
@@ -55,9 +55,8 @@ type Beginning struct {
 // GetOrderId implements steps.OfOrder.
 func (b Beginning) GetOrderId() string { return b.Order.GetOrderId() }
 
-// Record writes a new order in the state that it has. It fails with ErrKeyTaken if its
-// key is on record, after waiting for a writer of the same key that has not committed
-// yet.
+// Record writes a new order, whatever its state. It fails with ErrKeyTaken if the order's key is on record.
+// If another writer of the same key has not committed yet, Record waits for it.
 func (b *Book) Record(ctx context.Context, order *shoppb.Order) error {
 	return b.Begin(ctx, Beginning{Order: order})
 }
@@ -68,13 +67,13 @@ func (b *Book) Begin(ctx context.Context, begun Beginning) error {
 	return err
 }
 
-// BeginAll is Begin for a batch of orders. A key may be taken by another of them.
+// BeginAll is Begin for a batch of orders. A key may also be taken by another order of the batch.
 func (b *Book) BeginAll(ctx context.Context, all []Beginning) ([]steps.Outcome, error) {
 	return steps.Do(ctx, b.db, "record", all, nil, b.begin)
 }
 
-// begin reads nothing before it writes: the ids are new, so the orders that are on record after the INSERT
-// are those that it has written. The keys of the others were taken.
+// begin is a steps.Take. It reads nothing before it writes: the ids are new, so the orders that are on record
+// after the INSERT are those that it has written. The keys of the others were taken.
 func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outcome, error) {
 	rows := make([]steps.Row, len(all))
 	for i, begun := range all {
@@ -114,16 +113,16 @@ func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outc
 	return outcomes, b.tables.InsertLines(ctx, lines)
 }
 
-// Advance moves an order from one state to a later one, and skips the states between. It
-// reports false if the order is in the later one already. Any other state is a Conflict.
-// rejection is the reason if the order becomes rejected.
+// Advance moves an order from one state to a later one, and may skip states. It returns false if the order is
+// in the later state already, and a Conflict if the order is in any other state. rejection is the reason if
+// the order becomes rejected. Advance ends the lease of the order.
 func (b *Book) Advance(
 	ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection,
 ) (bool, error) {
 	return b.advanceOne(ctx, id, from, to, rejection, nil)
 }
 
-// advanceOne is Advance with the new lease of the order; nil: none.
+// advanceOne is Advance, but gives the order a new lease: an int64, or nil for none.
 func (b *Book) advanceOne(
 	ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection, lease any,
 ) (bool, error) {
@@ -193,8 +192,8 @@ func only(what string, found []*shoppb.Order, err error) (*shoppb.Order, error) 
 	return found[0], nil
 }
 
-// OfCustomer returns up to limit orders of a customer, the newest first, that are
-// older than the order of id before; all where before is empty.
+// OfCustomer returns up to limit orders of a customer, the newest first. If before is not empty, it is the id
+// of an order, and all returned orders are older.
 func (b *Book) OfCustomer(
 	ctx context.Context, customer int64, before string, limit int,
 ) ([]*shoppb.Order, error) {

@@ -51,8 +51,8 @@ func (c *Shipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]st
 	return steps.DoStatement(ctx, c.db, "ship", all, c.ship)
 }
 
-// ship is a steps.Take. It does not read several orders before it writes, since the INSERT itself skips
-// those that have a shipment or were recalled.
+// ship is a steps.Take. It ignores readFirst: the INSERT itself skips orders that were shipped or recalled
+// before, so refused orders leave no trace.
 func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) ([]steps.Outcome, error) {
 	outcomes := make([]steps.Outcome, len(all))
 	entry := steps.Entry(StateShipped)
@@ -70,7 +70,8 @@ func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) 
 	return outcomes, err
 }
 
-// Recall implements shop.Shipping.
+// Recall implements shop.Shipping. For an order without a shipment it writes one that is empty and recalled,
+// so that a late Ship is refused.
 func (c *Shipping) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return steps.Single(ctx, c.db, "recall", in, func(ctx context.Context, order string) (steps.Outcome, error) {
 		row := []steps.Row{Shipment{OrderID: order, State: StateRecalled, Journal: steps.Entry(StateRecalled)}}

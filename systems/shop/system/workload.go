@@ -12,19 +12,18 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
-// popularity is the exponent of the Zipf distribution of products: a few are in
-// most orders, as in any shop.
+// popularity is the exponent of the Zipf distribution of products: a few products are ordered much more often
+// than the others, as in any shop.
 const popularity = 0.8
 
 // object is a JSON object.
 type object = map[string]any
 
-// workload returns the scenario of clients, as cleave-scenario/1: orders of one or two
-// lines, by a customer chosen evenly, of popular products. An order is answered rightly
-// if it is confirmed, or accepted if the answer comes before it is final. If the point has
-// cancellations, a rejection is a right answer, too: checks have them, and their shelves
-// sell out. The point sets the share of orders that are cancelled and read again, the share
-// whose product gets another price first, and how often the page of each order is read.
+// workload returns the scenario of clients, as cleave-scenario/1. Orders have one or two lines. Customers are
+// chosen uniformly, products by popularity. If the design answers before an order is final, the right answer
+// is a pending order. Otherwise it is a confirmed order or, if the point has cancellations, a rejected one:
+// checks have cancellations, and run out of stock. The point sets the share of orders that are cancelled and
+// then read, the share whose product gets another price first, and the number of reads of each order's page.
 // Long because it is one table of flows.
 func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
 	cancelled, _ := p.Level(Cancelled)
@@ -60,7 +59,8 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 	if reads != math.Trunc(reads) {
 		return nil, fmt.Errorf("point %s has %s %g: expected a whole number", p.Name, Reads, reads)
 	}
-	// flow adds the reads of the page. A counted load has no pause before them: it is as fast as answers come.
+	// flow returns a flow of steps and of reads of the order's page. If the point sets the number of orders,
+	// there is no pause before the reads: requests follow as fast as answers come.
 	flow := func(name, product string, weight float64, steps ...object) object {
 		if _, counted := p.Level(Orders); reads > 0 && !counted {
 			steps[len(steps)-1]["think"] = thinkTime
@@ -71,10 +71,10 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 		return object{"name": name, "weight": weight, "steps": steps}
 	}
 	flows := []object{flow("one line", "product", plain, order("product"))}
-	if half := filled.Products / 2; half > 0 { // the two products of an order differ
+	if half := filled.Products / 2; half > 0 { // an order of two lines needs two products
 		flows = append(flows, flow("two lines", "left", plain, order("left", "right")))
 	}
-	plainFlows := float64(len(flows)) // each has the weight of all plain orders
+	plainFlows := float64(len(flows)) // each has the weight plain: the other weights are scaled alike
 	if cancelled > 0 {
 		regretted := order("product")
 		regretted["think"] = thinkTime
@@ -132,7 +132,7 @@ func values(filled shop.Seed) object {
 		"product":  popular(1, filled.Products),
 		"left":     popular(1, half),
 		"right":    popular(half+1, max(filled.Products, half+1)),
-		"price":    object{"integer": object{"from": 100, "to": 19_999}}, // as the seed's
+		"price":    object{"integer": object{"from": 100, "to": 19_999}}, // like the prices of the seed
 		"quantity": object{"integer": object{"from": 1, "to": 3}},
 	}
 }
@@ -154,8 +154,8 @@ func retryDelay(d architecture.Design, orders float64) string {
 	return min(time.Second+time.Duration(orders)*backlog, time.Minute).String()
 }
 
-// orderStep returns a step with an order that was made. It notes the order's state, or "" if the answer has
-// none.
+// orderStep returns a step about the order that its flow has created. The step notes the order's state, or ""
+// if the answer has none.
 func orderStep(name, request, status string) object {
 	return object{
 		"name": name, "request": request, "expect": object{"status": status},

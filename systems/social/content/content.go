@@ -138,8 +138,8 @@ type Media struct {
 
 var _ pb.Media = (*Media)(nil)
 
-// NewMedia returns the component. It checks media itself and, unless third is nil, has a third party check
-// them, too.
+// NewMedia returns the component, which checks media itself. If third is not nil, a third party also checks
+// them.
 func NewMedia(third *thirdparty.Client) *Media { return &Media{third} }
 
 var mediumID = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)

@@ -32,7 +32,8 @@ const (
 	followee  = "followee"
 )
 
-// UsersCollection and EdgesCollection hold users and links.
+// UsersCollection holds users, and the claims of their numbers (see add). EdgesCollection holds edges: an
+// edge says that one user follows another.
 var (
 	UsersCollection = document.Collection{Name: usersName, Indexed: []string{byID}}
 	EdgesCollection = document.Collection{Name: edgesName, Indexed: []string{follower, followee}}
@@ -50,7 +51,7 @@ func UserDocument(u *pb.User, passwordHash string) document.Document {
 	return document.Document{ID: u.GetName(), Version: 1, Body: body}
 }
 
-// EdgeDocument returns a link as a document: user from follows user to.
+// EdgeDocument returns an edge as a document: user from follows user to.
 func EdgeDocument(from, to string) document.Document {
 	body, _ := json.Marshal(map[string]string{follower: from, followee: to}) // strings cannot fail
 	return document.Document{ID: from + ">" + to, Version: 1, Body: body}
@@ -96,8 +97,8 @@ func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User,
 	return user, nil
 }
 
-// Find returns users by their names, or by their ids for names that are numbers, in the order of the request.
-// Unknown ones are left out, or a NotFound if the request asks for all.
+// Find returns users in the order of the request. It finds a user by the name, or by the id if the requested
+// name is a number. It leaves out unknown users, or returns NotFound if the request asks for all.
 func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, error) {
 	var names []string
 	found := map[string]*pb.User{}
@@ -115,7 +116,7 @@ func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, e
 	}
 	for _, name := range in.GetNames() {
 		if strings.HasPrefix(name, claimPrefix) {
-			continue // the id of a claim, not a name
+			continue // claims have such ids in the same collection
 		}
 		if social.CheckUser(name) != nil {
 			names = append(names, name)
@@ -165,15 +166,15 @@ func (g *Graph) Follow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, er
 	return g.link(ctx, in, EdgeDocument(in.GetFollower(), in.GetFollowee()))
 }
 
-// Unfollow ends that a user follows another. If the user does not, nothing changes. Posts that are already in
-// the home timeline of the user stay there.
+// Unfollow makes a user stop following another. If the user does not follow the other, nothing changes. Posts
+// that are already in the home timeline of the user stay there.
 func (g *Graph) Unfollow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, error) {
 	ended := EdgeDocument(in.GetFollower(), in.GetFollowee())
-	ended.Body = json.RawMessage("{}") // without the indexed fields neither end finds the link
+	ended.Body = json.RawMessage("{}") // without the indexed fields no query finds the edge
 	return g.link(ctx, in, ended)
 }
 
-// link writes the new state of a link, unless the link is in that state. An ended link has no fields.
+// link writes the new state of an edge, unless the stored edge is in that state. An ended edge has no fields.
 func (g *Graph) link(ctx context.Context, in *pb.FollowRequest, edge document.Document) (*pb.Empty, error) {
 	from := in.GetFollower()
 	to := in.GetFollowee()
@@ -188,7 +189,7 @@ func (g *Graph) link(ctx context.Context, in *pb.FollowRequest, edge document.Do
 	if _, err := g.users.Find(ctx, &pb.FindRequest{Names: []string{from, to}, All: true}); err != nil {
 		return nil, err
 	}
-	for { // retry if another request has changed the link meanwhile
+	for { // retry if another request has changed the edge meanwhile
 		was, err := g.store.Get(ctx, edgesName, edge.ID)
 		if err != nil && !errors.Is(err, document.ErrNotFound) {
 			return nil, err
@@ -203,7 +204,7 @@ func (g *Graph) link(ctx context.Context, in *pb.FollowRequest, edge document.Do
 	}
 }
 
-// isLinked reports whether a document is a link that has not ended.
+// isLinked reports whether a document is an edge that has not ended.
 func isLinked(edge document.Document) bool { return bytes.Contains(edge.Body, []byte(followee)) }
 
 // Followers returns a page of the followers of a user.
@@ -216,7 +217,8 @@ func (g *Graph) Following(ctx context.Context, in *pb.EdgeRequest) (*pb.UserIDs,
 	return g.page(ctx, in, follower)
 }
 
-// page returns the other ends of links with the user at one end: follower or followee.
+// page returns a page of the edges that have the user at one end, follower or followee. It returns the ids of
+// the users at their other ends.
 func (g *Graph) page(ctx context.Context, in *pb.EdgeRequest, end string) (*pb.UserIDs, error) {
 	edges, err := g.store.Find(ctx, edgesName, document.Query{Field: end, Value: in.GetUser(),
 		After: in.GetAfter(), Limit: document.MaxPage})

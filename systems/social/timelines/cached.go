@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// cachedTimelines is the number of timelines that a cache holds: those that were used last.
+	// cachedTimelines is the number of timelines that a cache holds: the ones read or changed last.
 	cachedTimelines = 4096
 	// stripes is the number of change counters of a cache. Each counts for many users.
 	stripes = 1024
@@ -22,8 +22,8 @@ const (
 type Cache struct {
 	mu    sync.Mutex
 	lists *simplelru.LRU[string, []string] // by owner; ids in rising order
-	// changes counts additions and removals by stripe: ids that were read from the store before a change must
-	// not be cached after it.
+	// changes counts the calls of add and forget for the users of each stripe: ids that were read from the
+	// store before a change must not be cached after it.
 	changes [stripes]uint64
 	seed    maphash.Seed
 }
@@ -37,8 +37,8 @@ func NewCache() *Cache {
 	return &Cache{lists: lists, seed: maphash.MakeSeed()}
 }
 
-// latest returns up to limit ids of a user's timeline, the newest first. If they are not cached, load reads
-// up to social.MaxPage of them from the store, in the same order.
+// latest returns up to limit ids of a user's timeline, the newest first; limit is at most social.MaxPage. If
+// the timeline is not cached, load reads up to social.MaxPage ids from the store, in the same order.
 func (c *Cache) latest(user string, limit int, load func() ([]string, error)) ([]string, error) {
 	c.mu.Lock()
 	if list, found := c.lists.Get(user); found {
@@ -63,7 +63,7 @@ func (c *Cache) latest(user string, limit int, load func() ([]string, error)) ([
 	return ids[:min(len(ids), limit)], nil
 }
 
-// add enters a post into the cached timelines of users, after the store has the entries.
+// add enters a post into the cached timelines of users. The store must have the entries already.
 func (c *Cache) add(post string, users ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

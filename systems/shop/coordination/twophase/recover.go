@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Run ends abandoned orders and transactions in doubt until the context ends; see orders.Repeat. Orders may
-// wait for locks of transactions that are in doubt: so both go on side by side.
+// Run calls Recover and Resolve again and again until the context ends; see orders.Repeat. It runs them
+// concurrently, because orders may wait for locks of transactions in doubt.
 func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
 	var beside sync.WaitGroup
 	beside.Go(func() { orders.Repeat(ctx, c.Resolve, logError) })
@@ -22,7 +22,8 @@ func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
 	beside.Wait()
 }
 
-// Recover takes over orders whose lease is over. It returns the errors of those that it could not end.
+// Recover takes over orders whose lease has ended. It returns the errors of the orders that it could not end,
+// except those that another coordinator has taken over.
 func (c *Coordinator) Recover(ctx context.Context) error {
 	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro())
 	errs := []error{err}
@@ -40,7 +41,7 @@ func (c *Coordinator) Recover(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Resolve ends the transactions in doubt that have a decision, or can have none any more.
+// Resolve ends the transactions in doubt that have a decision or can no longer get one.
 func (c *Coordinator) Resolve(ctx context.Context) error {
 	errs := make([]error, len(Components()))
 	var all sync.WaitGroup
@@ -51,14 +52,15 @@ func (c *Coordinator) Resolve(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// resume repeats the decision about an order to the participants; without a decision it makes another
-// attempt.
+// resume sends the decision about an order to the participants again. If there is no decision, it makes
+// another attempt.
 func (c *Coordinator) resume(ctx context.Context, u orders.Underway) error {
 	within, stop := context.WithTimeout(ctx, orders.Lease-orders.Margin)
 	defer stop()
 	switch u.State {
 	case shop.StateConfirmed:
-		// If a cancellation was abandoned instead, nothing is prepared under this name.
+		// The lease may be that of an abandoned cancellation. Then no transaction belongs to this attempt:
+		// finish only ends the lease, and Resolve rolls the cancellation back.
 		return c.finish(within, u, attempt{u.Order, placing, u.Lease})
 	case shop.StateCancelled:
 		return c.finish(within, u, attempt{u.Order, cancelling, u.Lease})
@@ -66,7 +68,7 @@ func (c *Coordinator) resume(ctx context.Context, u orders.Underway) error {
 	before := attempt{u.Order, placing, u.Lease}
 	u, err := c.book.Take(within, u, c.lease())
 	if err == nil {
-		err = c.end(within, before, false, Components()) // nothing can be decided about it any more
+		err = c.end(within, before, false, Components()) // without its lease it cannot be confirmed
 	}
 	if err != nil {
 		return err
@@ -87,6 +89,7 @@ func (c *Coordinator) resolve(ctx context.Context, component string) error {
 	errs := []error{err}
 	for _, name := range doubtful.GetTransactions() {
 		a, ours := attemptOf(name)
+		// The attempt began orders.Lease before its lease ends. A young one is left to its coordinator.
 		if !ours || time.UnixMicro(a.lease).Add(young-orders.Lease).After(c.now()) {
 			continue
 		}
@@ -106,8 +109,9 @@ func (c *Coordinator) resolve(ctx context.Context, component string) error {
 	return errors.Join(errs...)
 }
 
-// abandon takes the lease away from an attempt whose time is over, so that nothing can be decided about it
-// any more. It does not wait for Recover: the prepared transactions keep other orders from their rows.
+// abandon takes the lease away from an attempt whose time is over, so that the attempt can no longer be
+// decided. resolve does not leave this to Recover, since prepared transactions lock rows that other orders
+// need.
 func (c *Coordinator) abandon(ctx context.Context, a attempt) error {
 	u := orders.Underway{Order: a.order, State: shop.StatePending, Lease: a.lease}
 	if a.kind == cancelling {
@@ -117,9 +121,10 @@ func (c *Coordinator) abandon(ctx context.Context, a attempt) error {
 	return err
 }
 
-// decided returns the decision about an attempt: to commit, or not. It is open while the attempt has its
-// lease and may still be decided. An attempt that has lost its lease is rolled back. So is one whose decision
-// is forgotten: all participants have committed it, and this transaction is a late repetition.
+// decided returns the decision about an attempt. open is true while the attempt has its lease and may still
+// be decided. Otherwise commit is true if its transactions are to be committed, and false if they are to be
+// rolled back. An attempt without its lease is rolled back, even if its decision to commit was forgotten:
+// then all participants have committed already, and the transaction in doubt is a late repetition.
 func (c *Coordinator) decided(ctx context.Context, a attempt) (commit, open bool, err error) {
 	u, err := c.book.Standing(ctx, a.order)
 	if err != nil || u.Lease != a.lease {
