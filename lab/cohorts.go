@@ -16,7 +16,7 @@ type Cohorts struct {
 	// Seconds is the length of a cohort.
 	Seconds float64 `json:"seconds"`
 	// Lag is the 99th percentile of the time from the beginning of a flow to the due times of its operations,
-	// in seconds. Cohorts before it lack later steps of flows. 0: flows have one step.
+	// in seconds; 0: flows have one step. Cohorts that are due before Lag lack later steps of flows.
 	Lag float64  `json:"lag,omitempty"`
 	All []Cohort `json:"all"`
 }
@@ -24,13 +24,14 @@ type Cohorts struct {
 // Cohort holds the operations that were due in one part of a load.
 type Cohort struct {
 	OK int64 `json:"ok"` // right answers
-	// Buckets and Counts are the histogram of response times: buckets in their order (see TimeBucket), and the
-	// number of operations in each.
+	// Buckets and Counts are the histogram of response times: the buckets that are not empty, in ascending
+	// order (see TimeBucket), and the number of operations in each.
 	Buckets []int   `json:"buckets,omitempty"`
 	Counts  []int64 `json:"counts,omitempty"`
 }
 
-// Check returns an error if the cohorts cannot come from a load, as in a damaged record.
+// Check returns an error for a negative lag, an unknown bucket or a bucket without its count, as in a damaged
+// record. SumCohorts relies on valid buckets.
 func (c Cohorts) Check() error {
 	if c.Lag < 0 {
 		return fmt.Errorf("the lag of its cohorts is %g s", c.Lag)
@@ -77,7 +78,7 @@ func SumCohorts(cohorts ...Cohort) Cohort {
 }
 
 // Add returns the sum of the cohorts of two generators or loops that shared a load. It ignores other if its
-// cohorts have another length.
+// cohorts differ in length or number.
 func (c Cohorts) Add(other Cohorts) Cohorts {
 	if c.Seconds == 0 {
 		return other
@@ -92,8 +93,8 @@ func (c Cohorts) Add(other Cohorts) Cohorts {
 	return sum
 }
 
-// The width of a bucket of response times is 1/128 to 1/64 of the time. The buckets reach from a unit of 128
-// ns to about five minutes.
+// Buckets of response times are 1/128 to 1/64 of the time wide, but at least a unit of 128 ns. They end at
+// 2^32 units, about nine minutes.
 const (
 	unitBits   = 7
 	octaveBits = 6 // two to this power is the number of buckets in an octave

@@ -11,7 +11,8 @@ type Slice struct {
 	P99    *float64 `json:"p99"`
 }
 
-// TrialCourse is the course of one trial, with four digits. Its lists have an element for each slice.
+// TrialCourse is the course of one trial, rounded to four significant digits. Its lists have an element for
+// each slice that was long enough.
 type TrialCourse struct {
 	Variant string     `json:"variant"`
 	Point   string     `json:"point"`
@@ -26,18 +27,19 @@ type TrialCourse struct {
 	Used *UsageCourse `json:"used,omitempty"`
 }
 
-// WarmUp describes the unrecorded load before the measured one, if it lasted until it was
-// steady.
+// WarmUp describes a warm-up with a limit: unrecorded load that went on until it was steady, or until the
+// limit.
 type WarmUp struct {
 	Seconds float64 `json:"seconds"`
-	// Steady is set if the rate of right answers and the median response time were level in
-	// the last half of the warm-up. Otherwise it ended at its limit.
+	// Steady is set if the rate of right answers and the median response time were level in the last half of
+	// the warm-up. Otherwise the warm-up ended at its limit.
 	Steady   bool   `json:"steady"`
 	Course   string `json:"course"`             // one of the courses in Steadiness.Courses
 	Quantity string `json:"quantity,omitempty"` // with this course: "median" or "rate"
-	// Factor is the ratio of the levels of the quantity.
+	// Factor is the highest level of the quantity over its lowest, or the factor of a swing or trend if that
+	// is larger; 1: there was one level.
 	Factor float64 `json:"factor"`
-	Left   float64 `json:"left"` // factor by which it still changed in the last half; 1: it was steady
+	Left   float64 `json:"left"` // change of the quantity in the last half, as a factor; 1: none
 	// Slices holds the observations of the generator in each quarter of a second.
 	Slices []Slice `json:"slices"`
 }
@@ -55,32 +57,34 @@ type WarmUps struct {
 	Point   Point  `json:"point"`
 	Trials  int    `json:"trials"`
 	Steady  int    `json:"steady"` // the number of trials whose warm-up became steady
-	// Seconds is the length of a warm-up, the median over the trials, and Longest that of the longest one.
+	// Seconds is the median length of the warm-ups, and Longest is the length of the longest one.
 	Seconds float64 `json:"seconds"`
 	Longest float64 `json:"longest"` // in seconds
-	Factor  float64 `json:"factor"`  // the median of WarmUp.Factor: the ratio of the levels of the load
+	Factor  float64 `json:"factor"`  // the median of WarmUp.Factor over the trials
 	// Courses holds the number of trials by the course of their warm-up, with the names of Steadiness.Courses.
 	Courses map[string]int `json:"courses"`
 }
 
-// Steadiness says whether the trials of a variant at a point were steady. If they were
-// not, results depend on when and for how long is measured.
+// Steadiness says whether the trials of a variant at a point were steady. If they were not, results depend on
+// when a measurement begins and how long it lasts.
 type Steadiness struct {
 	Variant string `json:"variant"`
 	Point   Point  `json:"point"`
 	// Quantity is "median", "p99" (of the response time; "p95" or "p90" if there are too few operations) or
-	// "rate" (of right answers). It is "warm-up" if the load before was not steady when it ended.
+	// "rate" (of right answers). It is "warm-up" if at least half of the warm-ups were not steady at their
+	// end.
 	Quantity string `json:"quantity"`
 	// Courses holds the number of trials by their course: "flat", "warm-up", "slowdown", "no
 	// steady state", "swings", "too short".
 	Courses map[string]int `json:"courses"`
-	// Halves is the ratio of the second half of the trials to their first half: of response
-	// times, or of the times between right answers. Null if it has no interval.
+	// Halves is the ratio of the second half of the trials to their first half: of response times, or of the
+	// times between right answers. Null: the trials have too few operations for halves.
 	Halves *Ratio `json:"halves"`
-	// Steady is set if most trials are level, and their halves do not differ by more than the
-	// margin.
+	// Steady is not set if the halves of the trials differ by more than the margin, or if at least half of
+	// the trials (and two, if there are several) change while they run.
 	Steady bool `json:"steady"`
-	// Factor is the ratio of the levels of a trial (the median over trials), or of its halves; 1: steady.
+	// Factor is the ratio of the levels of a trial (the median over the trials that change) or of its halves;
+	// 1: steady. For "warm-up" it is the median of WarmUp.Left over the warm-ups that were not steady.
 	Factor float64 `json:"factor"`
 	Words  string  `json:"words,omitempty"` // why it is not steady
 }

@@ -46,7 +46,8 @@ type Term []string
 // String returns "security" or "security x logging".
 func (t Term) String() string { return strings.Join(t, " x ") }
 
-// Sign returns the sign with which a run counts for an effect: 1 for its high side, -1 for its low side.
+// Sign returns the sign of a run in an effect: 1 on its high side, -1 on its low side. The high side of an
+// interaction is where both factors have the same level.
 func (f Factorial) Sign(run FactorialRun, t Term) float64 {
 	sign := 1.0
 	for i, factor := range f.Factors {
@@ -102,9 +103,9 @@ type FactorEffect struct {
 	FactorialGroup
 	// Label names the effect: "security mtls", "security x logging".
 	Label string `json:"label"`
-	// Ratio of a factor is that of its high level to its low one, averaged on the log scale over the levels of
-	// the others. Ratio of an interaction is the effect of one factor at the high level of the other, divided by
-	// its effect at the low level.
+	// Ratio of a factor is the metric at its high level over the metric at its low level, averaged on the log
+	// scale over the levels of the other factors. Ratio of an interaction is the effect of one factor at the
+	// high level of the other factor, divided by its effect at the low level of the other factor.
 	Ratio   Ratio             `json:"ratio"`
 	Verdict ComparisonVerdict `json:"verdict"`
 	// Words is the verdict in words. Margin is the margin of the verdict. PHolm is the two-sided p-value against
@@ -131,7 +132,7 @@ func (e FactorEffects) Chart(title, baseline string) Headline {
 	return h
 }
 
-// ExplainedEffects returns the effects that an answer explains: those on the first metrics that have effects.
+// ExplainedEffects returns the effects that an answer explains: those on the first mostExplained metrics.
 func ExplainedEffects(all []FactorEffects) []FactorEffects {
 	return ofFirstMetrics(all, func(e FactorEffects) string { return e.Metric })
 }

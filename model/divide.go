@@ -7,23 +7,24 @@ import (
 	"slices"
 )
 
-// The CPU time that was metered for a unit is divided over the times of its spans, in three levels. Business
-// code and encoding use CPU all the time, so they get it first. What is left goes to statements and to the
-// time on the way to other units. The rest goes to commits and to messages that are published, which mostly
-// wait for a disk. A unit may have used more CPU time than its spans last: no span covers the reading and
-// writing of requests, and garbage collection. That part is divided equally over the messages that the unit
-// receives and sends.
+// The CPU time that was metered for a unit is divided over the times of its spans, in three levels. The first
+// is business code and encoding, which use CPU all the time. The second is statements, and calls on their way
+// to other units. The third is commits, and published messages on their way: both mostly wait for a disk.
+// Each level gets at most the time of its spans, and leaves the rest to the next one. No span covers the
+// reading and writing of requests, nor garbage collection, so a unit may use more CPU time than its spans
+// last. This surplus is divided equally over the messages that the unit receives and sends.
 
 // cpuShares holds the fractions of the span times of a unit that were CPU time.
 type cpuShares struct {
-	// statements also holds for the time between two units in a call, commits for that of a message.
+	// statements also applies to the time of a call between two units, commits to that of a published
+	// message.
 	run, statements, commits float64
 	// message is the CPU time outside of spans, in seconds, of each message that the unit receives or sends.
 	message float64
 }
 
-// sharesOf returns the shares of a unit, and the source of CPU times that are computed with them. All times
-// of business code of a unit that was not metered are taken for CPU time, which is an upper bound.
+// sharesOf returns the shares of a unit, and the source of the CPU times that are computed with them. If the
+// unit was not metered, all time of its business code and encoding counts as CPU time: an upper bound.
 func (b *builder) sharesOf(unit string) (cpuShares, Source) {
 	if s, metered := b.shares[unit]; metered {
 		return s, Meter
@@ -36,7 +37,8 @@ func (b *builder) sharesOf(unit string) (cpuShares, Source) {
 type spanTimes struct{ run, statements, commits, messages float64 }
 
 // divide computes the shares of all units from their metered CPU time and the times of their spans. It notes
-// units that used more than a microsecond of CPU time per operation and have no call.
+// units that were not metered, and units without calls that used more than a microsecond of CPU time per
+// operation.
 func (b *builder) divide(operations []*node) {
 	sums := map[string]*spanTimes{}
 	of := func(unit string) *spanTimes {
@@ -96,8 +98,8 @@ func (b *builder) divide(operations []*node) {
 	}
 }
 
-// fill takes CPU time from what is left, at most the given time, and returns the taken part as a share of
-// the given time.
+// fill takes up to the given time from the CPU time that is left. It returns the taken part as a share of the
+// given time.
 func fill(left *float64, time float64) float64 {
 	if time <= 0 {
 		return 0
@@ -147,7 +149,7 @@ func (b *builder) call(n *node) Call {
 		}
 		c.Hop = n.hopCost(hopSource, own, callers)
 	}
-	// In the order in which the caller makes them, by the mean number of calls before each.
+	// The order of calls is that of the mean number of calls that their caller has made before each.
 	slices.SortStableFunc(n.calls, func(x, y *node) int {
 		return cmp.Compare(float64(x.before)/float64(len(x.seen)), float64(y.before)/float64(len(y.seen)))
 	})
@@ -158,8 +160,9 @@ func (b *builder) call(n *node) Call {
 	return c
 }
 
-// messagesBehind moves messages behind the parallel calls after them, unless they come first: a parallel call
-// begins with the call before it, which has to be the one beside which it ran.
+// messagesBehind moves messages behind the parallel calls that follow them. In the model, a parallel call
+// begins together with the previous call of the list (Call.Parallel), which therefore must not be a message.
+// Messages before the first call stay.
 func messagesBehind(calls []Call) {
 	beside := -1 // index of the last call that the caller waits for
 	for i, c := range calls {
@@ -192,7 +195,7 @@ func (n *node) distribution(source Source, value func(*execution) float64) Distr
 func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 	for _, name := range slices.Sorted(maps.Keys(b.stores)) {
 		v := Visit{Store: name}
-		visited := false // there may be no statement, but the time of a BEGIN
+		visited := false // a BEGIN alone is a visit, too, without statements and commits
 		for _, e := range n.seen {
 			if at := e.visits[name]; at != nil {
 				v.Statements = v.Statements + at.statements
@@ -205,7 +208,7 @@ func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 		}
 		v.Statements = v.Statements / float64(len(n.seen))
 		v.Commits = v.Commits / float64(len(n.seen))
-		// Only the mean and the number of values are used.
+		// Of inStore, only the mean and the number of values are used.
 		inStore := n.distribution(Meter, func(e *execution) float64 {
 			at := e.visits[name]
 			if at == nil {
@@ -229,8 +232,8 @@ func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 	return all
 }
 
-// hopCost returns the cost of calling a node from another unit. CPU time that both sides use outside of their
-// spans shows as time between them, so it is subtracted from the waiting.
+// hopCost returns the cost of calling a node from another unit. The CPU time that both units use outside of
+// spans (unseen) appears as time between their spans, so it is subtracted from the waiting.
 func (n *node) hopCost(source Source, own, caller cpuShares) *Hop {
 	unseen, shareBetween := own.message+caller.message, caller.statements
 	if n.async {

@@ -12,12 +12,13 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// Margins of the self-check: beyond them, as a share of what was measured, there is no answer.
+// The margins of the self-check are the largest relative errors of predictions. Beyond MarginCPU or
+// MarginTime the whole answer is withheld.
 const (
 	MarginCPU  = 0.10
 	MarginTime = 0.15
 	MarginTail = 0.25 // of the 99th percentile; beyond it only that percentile is withheld
-	// MarginCapacity is that of the capacity of another placement. Beyond it only capacities are withheld.
+	// MarginCapacity applies to the capacity of another placement. Beyond it only capacities are withheld.
 	MarginCapacity = 0.15
 )
 
@@ -30,7 +31,7 @@ type Compared struct {
 	Measured  float64
 }
 
-// Error returns the relative error of the prediction: 0.1 if it is 10 % too high.
+// Error returns the relative error of the prediction: 0.1 if it is 10 % too high, 0 if nothing was measured.
 func (c Compared) Error() float64 {
 	if c.Measured == 0 {
 		return 0
@@ -38,13 +39,12 @@ func (c Compared) Error() float64 {
 	return c.Predicted/c.Measured - 1
 }
 
-// Gap is the range from the measured 45th to the 55th percentile, in seconds; the zero value is unknown.
-// Where half of the operations take far longer than the others, the median jumps between the two kinds from
-// trial to trial: any median in the gap counts as right.
+// Gap is the range from the measured 45th to the 55th percentile, in seconds; the zero value is unknown. If
+// half of the operations take far longer than the others, the median jumps between the two halves from trial
+// to trial. So a prediction within the gap counts as right.
 type Gap struct{ Low, High float64 }
 
-// wide reports whether the gap is so wide that the median says little: its ends are apart by more than a
-// factor of two.
+// wide reports whether the ends of the gap are more than a factor of two apart: then the median says little.
 func (g Gap) wide() bool { return g.Low > 0 && g.High > 2*g.Low }
 
 // MedianGap returns the gap of a measurement.
@@ -53,7 +53,7 @@ func MedianGap(m model.Measurement) Gap {
 }
 
 // Judge reports whether a prediction counts as right: its error is within the margin, or it lies in the gap.
-// It returns what to say of an error beyond the margin.
+// beyond describes an error beyond the margin, even if the prediction lies in the gap.
 func (c Compared) Judge(margin float64, gap Gap) (beyond string, right bool) {
 	off := c.Error()
 	if math.Abs(off) <= margin {
@@ -71,20 +71,20 @@ func (c Compared) Judge(margin float64, gap Gap) (beyond string, right bool) {
 type Check struct {
 	Placement   string // empty: as it is
 	Rate        float64
-	Utilization float64  // of what is busiest, as predicted
-	Time        Compared // in seconds: of the median, or of the mean if there is none
+	Utilization float64  // of the busiest resource, as predicted
+	Time        Compared // in seconds: the median, or the mean if no median was measured
 	OfMean      bool
 	Gap         Gap      // around the measured median
-	Tail        Compared // of the 99th percentile, in seconds
+	Tail        Compared // the 99th percentile, in seconds
 	CPU         Compared // CPU seconds per operation
-	// Decisive: if the check fails, the answer is withheld. It is at the rate of the question, or at the nearest
-	// rate below or above if the placement was not measured there.
+	// Decisive is set if a failure of the check withholds the answer: the check is at the rate of the
+	// question. If its placement was not measured there, it is at the nearest rate below or above.
 	Decisive bool
 }
 
-// checks predicts every measurement at a rate; capacities have checks of their own. defaultHop is the cost of
-// the hops that the model lacks; nil: it is unknown, and placements that need one are left out. The stores
-// of other placements are taken to be those of the question's change.
+// checks predicts every measurement that was taken at a rate; capacities have checks of their own. defaultHop
+// is the cost of the hops that the model lacks. If it is nil, other placements that need such a hop are left
+// out. Other placements are taken to have the stores of the question's change.
 func (q Question) checks(ctx context.Context, defaultHop *Hop) ([]Check, error) {
 	var all []Check
 	fitted := map[float64]float64{} // the factors of the times at stores, by rate
@@ -134,7 +134,8 @@ func (q Question) checks(ctx context.Context, defaultHop *Hop) ([]Check, error) 
 	return all, nil
 }
 
-// nearer reports whether the check lies between a rate and another check of its placement, or at the rate.
+// nearer reports whether c is nearer to a rate than another check of its placement: c lies between the two,
+// or at the rate.
 func (c Check) nearer(rate float64, other Check) bool {
 	if c.Placement != other.Placement || model.SameRate(c.Rate, other.Rate) {
 		return false
@@ -143,9 +144,9 @@ func (c Check) nearer(rate float64, other Check) bool {
 		min(rate, other.Rate) < c.Rate && c.Rate < max(rate, other.Rate)
 }
 
-// Pooled returns one measurement for all of a placement with the same load, since single trials are off by
-// chance. CPU times and capacities are the means, response times the medians of the trials that have them.
-// The rest is that of the first trial.
+// Pooled returns one measurement for all trials of a placement with the same load, since single trials are
+// off by chance. CPU times and capacities are means, and response times medians, over the trials that have
+// them. Everything else comes from the first trial.
 func Pooled(measured []model.Measurement) (all []model.Measurement) {
 	for len(measured) > 0 {
 		first := measured[0]
@@ -193,9 +194,10 @@ func durationBy(average func([]float64) float64, seconds []float64) time.Duratio
 	return time.Duration(average(seconds) * float64(time.Second))
 }
 
-// cpuForCheck returns the CPU times from which that at a measured rate is predicted. If the question's own
-// rate was not measured, its CPU time is interpolated between the nearest rates below and above it; then each
-// of these is predicted without what was measured there, which shows the error of such a step.
+// cpuForCheck returns the measured CPU times from which the check at a rate predicts its CPU time. If the
+// question's own rate was not measured, its CPU time is interpolated between the nearest measured rates below
+// and above it. The checks at these two rates then leave out what was measured there: so they show the error
+// of such an interpolation.
 func (q Question) cpuForCheck(rate float64) []model.Rated {
 	all := q.Model.RatedCPU()
 	if !q.leavesOut(rate) {
@@ -205,7 +207,7 @@ func (q Question) cpuForCheck(rate float64) []model.Rated {
 }
 
 // leavesOut reports whether a check at a rate leaves out what was measured there: the rate of the question
-// was not measured, and this is the next one below or above.
+// was not measured, and the rate of the check is the next one below or above it.
 func (q Question) leavesOut(rate float64) bool {
 	var below, above float64
 	for _, of := range q.Model.RatedCPU() {
@@ -237,7 +239,7 @@ func (c *Check) fill(f figures, m model.Measurement) {
 	}
 }
 
-// judge reports whether a check counts as passed. beyond describes the first error beyond its margin.
+// judge reports whether a check passes. beyond describes the first error beyond its margin, "" without any.
 func (c Check) judge() (beyond string, passed bool) {
 	if math.IsInf(c.CPU.Predicted, 1) {
 		return fmt.Sprintf("%g/s, which was measured, is predicted to overload the system", c.Rate), false
@@ -261,7 +263,8 @@ func (c Check) judge() (beyond string, passed bool) {
 	return fmt.Sprintf("%s%s at %g/s is predicted %s", what, where, c.Rate, beyond), passed
 }
 
-// deviation returns by which share the larger of the two exceeds the other: 1 for twice as well as for half.
+// deviation returns the share by which the larger of the two values exceeds the smaller one: 1 if the
+// prediction is twice or half the measured value, 0 if nothing was measured.
 func (c Compared) deviation() float64 {
 	if c.Measured == 0 {
 		return 0

@@ -6,20 +6,21 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// pocock returns the part of alpha, the chance of a false finding, that may be spent by the time that a share
-// of the planned blocks is played, so that all looks have about the same level (the alpha spending function
-// of Lan and DeMets 1983 after Pocock).
+// pocock returns the part of alpha, the chance of a false finding, that may be spent once a share of the
+// planned blocks is played. It gives all looks about the same level (the alpha spending function of Lan and
+// DeMets 1983 after Pocock).
 func pocock(share, alpha float64) float64 { return alpha * math.Log1p((math.E-1)*share) }
 
-// Looks returns the level of each look of a group sequential design that analyses its data after every block
-// from first to last: levels[0] is for first blocks. The intervals drawn at 1 - level hold the true value at
-// all looks together with probability 1 - alpha (repeated confidence intervals; Jennison and Turnbull 1989).
-// So one may stop at any look, for any reason. The bounds are those of a normal mean with blocks of equal
-// information, by numerical integration (Armitage, McPherson and Rowe 1969). Student t intervals at the same
-// level are close to them (Jennison and Turnbull 2000, section 3.8); stats/bench measures how close.
+// Looks returns the significance level of each look of a group sequential design that analyses its data after
+// every block from first to last: levels[0] is for the look after first blocks. Intervals with confidence 1 -
+// level hold the true value at all looks together with probability 1 - alpha (repeated confidence intervals;
+// Jennison and Turnbull 1989). So one may stop at any look, for any reason. The levels come from the bounds
+// of a normal mean with blocks of equal information, by numerical integration (Armitage, McPherson and Rowe
+// 1969). Student t intervals at these levels keep alpha closely (Jennison and Turnbull 2000, section 3.8);
+// stats/bench measures how closely.
 func Looks(first, last int, alpha float64) []float64 {
 	var levels []float64
-	var inside density // of the sum over the blocks so far, if it was within the bounds at all looks
+	var inside density // of the sum over the blocks so far, without what crossed a bound at a look
 	spent := 0.0
 	for n := first; n <= last; n++ {
 		step := 1.0
@@ -36,11 +37,11 @@ func Looks(first, last int, alpha float64) []float64 {
 	return levels
 }
 
-// Sequence holds the levels of the looks of one design for any chance of a false finding: that of the study,
-// and the smaller ones of the members of a family of comparisons.
+// Sequence holds the levels of the looks of one design for any alpha, the chance of a false finding: that of
+// the study, and the smaller ones of the members of a family of comparisons.
 type Sequence struct {
 	first  int         // blocks at the first look
-	chance []float64   // falling
+	chance []float64   // values of alpha, falling
 	level  [][]float64 // level[look][i] belongs to chance[i]
 }
 
@@ -59,14 +60,14 @@ func NewSequence(first, last int) Sequence {
 	return s
 }
 
-// Level returns the level of a look after n blocks if alpha is chance; see Looks. Before the first look it
-// returns the first level, after the last look the last one.
+// Level returns the level of the look after n blocks in a design with alpha = chance (see Looks). Before the
+// first look it returns the first level, after the last look the last one.
 func (s Sequence) Level(chance float64, n int) float64 {
 	return between(s.chance, s.level[s.look(n)], chance)
 }
 
-// P returns the smallest alpha at which a p-value after n blocks is significant: the p-value for all looks
-// together. It is the inverse of Level.
+// P converts the p-value of the look after n blocks to one for all looks together: the smallest alpha at
+// which it is significant. P is the inverse of Level.
 func (s Sequence) P(p float64, n int) float64 {
 	return min(1, between(s.level[s.look(n)], s.chance, p))
 }
@@ -74,8 +75,8 @@ func (s Sequence) P(p float64, n int) float64 {
 // look returns the index of the look after n blocks.
 func (s Sequence) look(n int) int { return min(max(n-s.first, 0), len(s.level)-1) }
 
-// between interpolates a table of falling numbers on log scales. The table starts at (1, 1); below its last
-// entry the value is proportional to at.
+// between returns the number in to that belongs to at in from, interpolated on log scales. Both lists fall,
+// from an implied first entry of 1. Below the last entry of from, the result is proportional to at.
 func between(from, to []float64, at float64) float64 {
 	if at <= 0 {
 		return 0
@@ -93,8 +94,8 @@ func between(from, to []float64, at float64) float64 {
 // density is a distribution of a sum, as points with their masses.
 type density []struct{ at, mass float64 }
 
-// bound returns the bound that the sum exceeds, on either side, with the given probability after a normal
-// step of the given standard deviation.
+// bound returns the bound outside of which the sum lies with the given probability, both sides together,
+// after a normal step of the given standard deviation.
 func (d density) bound(deviation, probability float64) float64 {
 	low, high := 0.0, 0.0
 	for d.beyond(high, deviation) > probability {
@@ -110,7 +111,8 @@ func (d density) bound(deviation, probability float64) float64 {
 	return (low + high) / 2
 }
 
-// beyond returns the probability that the sum lies outside the bound, on either side, after a normal step.
+// beyond returns the probability that the sum lies outside the bound, both sides together, after a normal
+// step of the given standard deviation.
 func (d density) beyond(bound, deviation float64) float64 {
 	sum := 0.0
 	for _, p := range d {
@@ -120,7 +122,8 @@ func (d density) beyond(bound, deviation float64) float64 {
 	return sum
 }
 
-// add returns the density within the bound after a normal step, as a grid for Simpson's rule.
+// add returns the density after a normal step, cut off at the bound on both sides, as a grid for Simpson's
+// rule. The grid must be finer than the step, which it is for lab.MostLooked blocks, but not for hundreds.
 func (d density) add(deviation, bound float64) density {
 	const intervals = 160
 	width := 2 * bound / intervals

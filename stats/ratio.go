@@ -27,10 +27,11 @@ func (r Ratio) At(confidence float64) Estimate {
 }
 
 // PairedRatio returns numerator over denominator for values paired by block:
-// exp(mean d +- t s_d/sqrt(n)) with d = ln(numerator) - ln(denominator). In
-// randomised complete blocks it keeps its level under drift, steps and random
-// walks of the host. With more than two variants, Table.Ratio is narrower. It assumes that the
-// log ratios of the blocks are independent and about normal, and needs two blocks.
+// exp(mean d +- t s_d/sqrt(n)) with d = ln(numerator) - ln(denominator). It assumes
+// that the log ratios of the blocks are independent and about normal, and needs two
+// blocks. In randomised complete blocks, its interval keeps its confidence level under
+// drift, steps and random walks of the host. With more than two variants, Table.Ratio
+// has a narrower one.
 func PairedRatio(numerator, denominator []float64, confidence float64) (Ratio, error) {
 	differences, err := LogRatios(numerator, denominator)
 	if err != nil {
@@ -62,7 +63,7 @@ func LogRatios(numerator, denominator []float64) ([]float64, error) {
 }
 
 // LogWelch returns the ratio of geometric means of two independent samples:
-// Welch's t interval (Welch 1947) on the logs. Its N is the smaller sample.
+// Welch's t interval (Welch 1947) on the logs. N is the size of the smaller sample.
 func LogWelch(numerator, denominator []float64, confidence float64) (Ratio, error) {
 	const name = "log-Welch ratio"
 	up, upErr := logs(name+", numerator", numerator)

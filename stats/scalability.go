@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// fewestLevels is the number of levels that a fit needs: its three parameters, and as many to contradict
-	// them.
+	// fewestLevels is the number of levels that a fit needs: three for its parameters, and three more that
+	// can contradict it.
 	fewestLevels = 6
 	// fewestScaledBlocks is the number of blocks that a fit needs: fewer give too few different bootstrap
 	// samples for intervals.
@@ -24,8 +24,8 @@ const (
 	Farthest = 2
 	// scalingDraws is the number of bootstrap samples.
 	scalingDraws = 1000
-	// refusal is the p-value below which a fit is refused: that of lack of fit, and that of a negative
-	// coefficient.
+	// refusal is the significance level of both tests that refuse a fit: the one for lack of fit, and the one
+	// for a negative coefficient.
 	refusal = 0.01
 	// rounding is the largest rounding error of a coefficient.
 	rounding = 1e-9
@@ -35,14 +35,14 @@ const (
 //
 //	X(N) = Lambda N / (1 + Sigma (N-1) + Kappa N (N-1))
 //
-// X is its throughput with N processors, replicas or users (Gunther, Guerrilla Capacity Planning, Springer
+// X is the throughput with N processors, replicas or users (Gunther, Guerrilla Capacity Planning, Springer
 // 2007, chapters 4 to 6; A General Theory of Computational Scalability Based on Rational Functions, arXiv
-// 0808.1431). Lambda is the throughput of one, Sigma the share of work that waits for others
-// (contention), and Kappa the cost of each pair of them that must agree (coherency).
+// 0808.1431). Lambda is the throughput with one of them, Sigma the share of its work that waits for the
+// others (contention), and Kappa the cost of each pair of them that must agree (coherency).
 type Scalability struct {
 	Lambda, Sigma, Kappa Estimate
-	// Peak is the N of the highest throughput, sqrt((1-Sigma)/Kappa). It is nil if that lies beyond Farthest
-	// times the largest level; its High is infinite if the interval does.
+	// Peak is the N of the highest throughput, sqrt((1-Sigma)/Kappa). It is nil if this N is beyond Farthest
+	// times the largest level. If only the upper end of its interval is beyond that, Peak.High is infinite.
 	Peak *Estimate
 	// Largest is the largest level. Worst is the largest relative distance of the mean of a level from the law.
 	Largest float64
@@ -62,7 +62,7 @@ func (l law) coherency() float64  { return l.kappa }
 // at returns the throughput of n.
 func (l law) at(n float64) float64 { return l.lambda * n / (1 + l.sigma*(n-1) + l.kappa*n*(n-1)) }
 
-// peak returns the n of the highest throughput, infinity if the throughput grows without end.
+// peak returns the n of the highest throughput, infinity if the throughput rises with every n.
 func (l law) peak() float64 {
 	if l.sigma >= 1 {
 		return 1
@@ -79,9 +79,9 @@ func (l law) peak() float64 {
 // over the blocks. The intervals are percentiles over fits of blocks drawn with replacement (Efron and
 // Tibshirani 1993), widened for few blocks (expanded percentiles, Hesterberg 2015).
 //
-// It refuses fewer than six levels or five blocks, a throughput of 0, a coefficient that is below zero beyond
-// chance, and lack of fit: a mean that is off the law by more than the tolerance, a share, if the F test
-// against the noise of the table of blocks and levels rejects the law, too.
+// It refuses fewer than six levels or five blocks, a throughput of 0, and a coefficient that is below zero
+// beyond chance. It also refuses lack of fit: the mean of a level is off the law by more than the tolerance,
+// a share, and the F test against the noise of the table of blocks and levels rejects the law.
 func FitScalability(
 	levels []float64, values [][]float64, tolerance, confidence float64,
 ) (Scalability, error) {
@@ -127,8 +127,8 @@ func FitScalability(
 	return s, nil
 }
 
-// belowZero reports whether a coefficient is below zero beyond chance: by Student's t and the variance of the
-// draws, since five blocks give too few different draws for their percentiles at this level.
+// belowZero reports whether a coefficient is below zero beyond chance. It uses Student's t and the variance
+// of the draws: five blocks give too few different draws for percentiles at this level.
 func belowZero(value float64, draws []law, of func(law) float64, blocks int) bool {
 	n := float64(blocks)
 	half := tQuantile(1-2*refusal, n-1) * math.Sqrt(n/(n-1)*Variance(ofDraws(draws, of)))
@@ -151,7 +151,8 @@ func negativeError(coefficient string, value float64) error {
 		coefficient, value)
 }
 
-// estimate returns a quantity of the best law, with the percentiles tail and 1 - tail of the draws as bounds.
+// estimate returns a quantity of the best law. Its interval reaches from the percentile tail of the draws to
+// the percentile 1 - tail, and always holds the quantity itself.
 func (s Scalability) estimate(best law, of func(law) float64, blocks int) Estimate {
 	all := ofDraws(s.draws, of)
 	value := of(best)
@@ -235,8 +236,8 @@ func meansOf(table [][]float64, drawn []int) []float64 {
 	return means
 }
 
-// fitLaw returns the law of least squares whose coefficients are not negative, and the one whose coefficients
-// are free. If the free one has a negative coefficient, the first is the best of those that leave out one
+// fitLaw returns two laws of least squares: best, whose coefficients are not negative, and free, whose
+// coefficients may be. If free has a negative coefficient, best is the closest of the laws that leave out one
 // coefficient, or both.
 func fitLaw(levels, means []float64) (best, free law) {
 	free, _ = solveLaw(levels, means, 0, 1, 2)
@@ -254,8 +255,8 @@ func fitLaw(levels, means []float64) (best, free law) {
 }
 
 // solveLaw returns the law of least squares of the relative errors, and the sum of these squares. It uses the
-// given columns of the linear problem: 0 for the throughput of one, 1 for Sigma, 2 for Kappa. A coefficient
-// without its column is 0, one with it may be negative.
+// given columns of the linear problem: 0 for Lambda, 1 for Sigma, 2 for Kappa. A coefficient whose column is
+// not given is 0; the others may be negative.
 func solveLaw(levels, means []float64, columns ...int) (l law, squares float64) {
 	equations := mat.NewDense(len(levels), len(columns), nil)
 	ones := mat.NewVecDense(len(levels), nil)

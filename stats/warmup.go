@@ -15,22 +15,22 @@ const (
 	warmUpMargin = 0.05
 	// leastWarmUp is the smallest number of slices by which a warm-up is judged.
 	leastWarmUp = 12
-	// mostSlices is the largest number of slices that WarmedUp judges. Their square determines its cost.
+	// mostSlices is the largest number of slices that WarmedUp judges: its cost grows with their square.
 	mostSlices = 240
-	// trendMargin bounds the rise or fall of the last half of a steady warm-up, as a share. A change counts as a
-	// trend if it is more than proof standard errors and beyond warmUpMargin. Before the limit of the warm-up it
-	// also counts if the change plus doubt standard errors is beyond trendMargin.
+	// A rise or fall over the last half of a warm-up counts as a trend if it is more than proof standard
+	// errors, and beyond warmUpMargin. Before the limit of the warm-up, it also counts if the change plus
+	// doubt standard errors is beyond trendMargin, a share.
 	trendMargin  = 0.15
 	doubt, proof = 1.3, 3
 )
 
-// WarmedUp judges from its slices so far whether a warm-up is steady, so that measuring may begin. It is
-// steady if in its last half neither the time between right answers nor the median response time changes: no
-// change point (Steadiness, after Barrett et al. 2017), no swing and no trend. Single slow slices, as of a
-// garbage collection, are ignored.
+// WarmedUp judges whether a warm-up is steady, so that measuring may begin; load holds the slices so far. The
+// warm-up is steady if neither the time between right answers nor the median response time changes in its
+// last half: both have no change point (Steadiness, after Barrett et al. 2017), no swing and no trend. Single
+// slow slices, as of a garbage collection, are ignored.
 //
 // In doubt a warm-up goes on until its limit: if noise may hide a trend, or if the last level is slower than
-// the first, which may be the slow half of a swing. Once atLimit, only proven changes count.
+// the first, since it may be the slow half of a swing. With atLimit, only proven changes count.
 func WarmedUp(load []lab.Slice, atLimit bool) lab.WarmUp {
 	w := lab.WarmUp{Course: TooShort, Factor: 1, Left: 1, Slices: load}
 	if n := len(load); n > 0 {
@@ -85,8 +85,8 @@ func middle(a, b *float64) *float64 {
 	return new(math.Sqrt(*a * *b))
 }
 
-// warmUpCourse returns the course of a warm-up, and the factor by which it still changes in its
-// last half: 1 if it does not change.
+// warmUpCourse returns the course of the times of a warm-up, and the factor by which they still change in
+// their last half: 1 if they do not change.
 func warmUpCourse(times []float64, chance float64, atLimit bool) (course Course, left float64) {
 	course, _ = Steadiness(times, warmUpMargin)       // no error: series returns positive times only
 	later, _ := logs("warm-up", times[len(times)/2:]) // no error, again
@@ -119,9 +119,9 @@ func trend(values []float64) (change, standardError float64) {
 	return math.Abs(line.Slope) * last, line.SlopeSE * last
 }
 
-// withoutOutliers replaces single times that lie far from the median of five, which are the time itself and
-// two on either side, by that median (Hampel's identifier; the deviation is that of the whole series). Two in
-// a row stay: they may be a level.
+// withoutOutliers replaces each outlier by the median of five times: the outlier and two times on either side
+// of it (Hampel's identifier, but with the deviation of the whole series). Two outliers in a row stay: they
+// may be a level. So do the first two times and the last two.
 func withoutOutliers(times []float64) []float64 {
 	const reach, deviations = 2, 4
 	const normal = 1.4826 // standard deviation over median absolute deviation, of a normal distribution
@@ -144,8 +144,8 @@ func withoutOutliers(times []float64) []float64 {
 	return clean
 }
 
-// series returns a quantity of a load as positive times, one per slice, and chance, the estimated standard
-// error of the logarithm of a typical one. Slices without a value, or shorter than usual, are left out.
+// series returns a quantity of a load as positive times, one per slice. chance is the estimated standard
+// error of the logarithm of a typical time. Slices without a value, or shorter than usual, are left out.
 func series(load []lab.Slice, quantity string) (times []float64, chance float64) {
 	const whole = 0.9 // share of the usual length
 	var lengths, each []float64
@@ -177,12 +177,12 @@ func series(load []lab.Slice, quantity string) (times []float64, chance float64)
 	return times, Median(each)
 }
 
-// chanceOfMedian estimates the standard error of the logarithm of a slice's median. It takes the logarithms
-// of the slice's times as normal, with the deviation that its 99th percentile tells. It returns 0 if the
-// slice has no percentiles.
+// chanceOfMedian estimates the standard error of the logarithm of a slice's median. It assumes that the
+// logarithms of the slice's times are normal, and derives their deviation from the 99th percentile. It
+// returns 0 if the slice has no percentiles.
 func chanceOfMedian(s lab.Slice) float64 {
-	// In standard deviations: the square root of n, times the standard error of the median of n values; and the
-	// distance of the 99th percentile from the median.
+	// Of normal values, in standard deviations: ofMedian is the standard error of the median of n values,
+	// times the square root of n; ofTail is the distance of the 99th percentile from the median.
 	const ofMedian, ofTail = 1.25, 2.33
 	if s.Median == nil || s.P99 == nil || !(*s.Median > 0) || s.OK == 0 {
 		return 0

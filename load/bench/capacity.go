@@ -21,9 +21,9 @@ type knownQueue struct {
 }
 
 // The mean service time, and the objective of the search: the share of the operations that must end within
-// the limit. With the same number of operations the 90th percentile is more precise than the 99th, so that
-// the error is one of the search. Half a millisecond is long compared with the microseconds that the machine
-// adds.
+// the limit. The service time is long compared with the microseconds that the machine adds. The 90th
+// percentile is more precise than the 99th for the same number of operations, so it adds little to the error
+// of the search.
 const (
 	meanService  = 500 * time.Microsecond
 	limitedShare = 0.9
@@ -40,7 +40,7 @@ func knownQueues() []knownQueue {
 	}
 }
 
-// capacity lets cleave search for the known capacities and adds the errors to the samples.
+// capacity lets cleave search for the known capacities. It adds the relative errors to the samples.
 func (p *plan) capacity(s samples) {
 	for round := range p.searches {
 		for _, q := range knownQueues() {
@@ -57,8 +57,8 @@ func (p *plan) capacity(s samples) {
 	}
 }
 
-// searchCommand returns the command line of cleave for a search. Its sends spin, because a sleeping
-// sender wakes some microseconds late, which would count as response time.
+// searchCommand returns the command line of cleave for a search. The sender spins, because a sleeping
+// sender wakes some microseconds late, and the delay would count as response time.
 func (p *plan) searchCommand(seed string) []string {
 	return []string{
 		p.cleavePath(), "load", urlMark, "--search", "--objective",
@@ -74,7 +74,7 @@ func (p *plan) search(q knownQueue, seed string) (float64, error) {
 	if q.exponential {
 		options = append(options, "-exponential")
 	}
-	const most = 200 // loads, for the time limit: twice as many as a search plays
+	const most = 200 // loads, for the time limit: twice maxProbes of package search
 	run, _, err := p.against(sceneCapacity, options, p.searchCommand(seed), most*p.probe+slack)
 	if err != nil {
 		return 0, err

@@ -20,16 +20,16 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// raisePriority gives this session the highest share of the processors, if that is permitted, so that other
-// programs disturb less. The returned function undoes it. It does not ask for real-time priority: a Go
-// program whose collector waits for a thread by spinning would keep that thread from its only processor
-// for ever.
+// raisePriority gives the autogroup of this session the highest share of the processors, if that is
+// permitted, so that other programs disturb less. restore sets the share to the kernel's default. Real-time
+// priority is no alternative: a Go program whose collector waits for a thread by spinning would keep that
+// thread from its only processor for ever.
 func raisePriority() (restore func()) {
 	set := func(niceness string) error { return os.WriteFile("/proc/self/autogroup", []byte(niceness), 0) }
 	if set("-20") != nil {
 		return func() {}
 	}
-	return func() { _ = set("0") } // this was permitted before
+	return func() { _ = set("0") } // permitted, since the first write was
 }
 
 // Processors of generator and target.
@@ -43,15 +43,15 @@ func pinned(ctx context.Context, cores string, command []string) *exec.Cmd {
 	return exec.CommandContext(ctx, "taskset", append([]string{"-c", cores}, command...)...)
 }
 
-// running is a target that runs.
+// running is a target process.
 type running struct {
 	command *exec.Cmd
 	out     *bufio.Scanner
 	url     string
-	counter string // URL of nginx's request counter; empty: another target
+	counter string // URL of nginx's request counter; empty: the target is not nginx
 }
 
-// start starts a target and waits until it listens.
+// start starts this program, self, as a target and waits until the target listens.
 func start(self string, options []string) (*running, error) {
 	command := pinned(context.Background(), targetCore, append([]string{self, "target"}, options...))
 	command.Stderr = os.Stderr
@@ -70,9 +70,9 @@ func start(self string, options []string) (*running, error) {
 	return t, nil
 }
 
-// stop ends the target and returns the number of its requests.
+// stop ends the target and returns the number of requests that the target received.
 func (t *running) stop() (requests int64, err error) {
-	if t.counter != "" { // of nginx, which must be read while it runs
+	if t.counter != "" { // nginx reports its count only while it runs
 		requests, err = nginxCount(t.counter)
 	}
 	err = errors.Join(err, t.command.Process.Signal(syscall.SIGTERM))
@@ -85,20 +85,20 @@ func (t *running) stop() (requests int64, err error) {
 // generated is the result of a run of a tool.
 type generated struct {
 	cpu    time.Duration
-	memory []float64      // bytes resident, about ten times a second; then the peak
-	report record.Summary // of our own tool
+	memory []float64      // resident bytes, about ten times a second; the last is the peak
+	report record.Summary // of cleave only
 }
 
-// notAchieved is cleave's exit code for a load below the planned rate. Processor time and precision of
-// such a load count all the same.
+// notAchieved is cleave's exit code for a load below the planned rate. The processor time and the precision
+// of such a load are valid.
 const notAchieved = 4
 
 // generate runs a tool on some processors and returns its use of processor and memory. It kills the tool
-// at the limit.
+// at the limit. vegeta reads its targets from the report file; cleave replaces the file by its report.
 func generate(cores string, command []string, url, scratch string, limit time.Duration) (generated, error) {
 	var g generated
 	own := filepath.Join(scratch, reportFile)
-	if err := os.WriteFile(own, []byte("GET "+url+"\n"), 0o644); err != nil { // vegeta reads its targets from it
+	if err := os.WriteFile(own, []byte("GET "+url+"\n"), 0o644); err != nil {
 		return g, err
 	}
 	arguments := replace(command, url, scratch)

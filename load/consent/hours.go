@@ -9,7 +9,7 @@ import (
 // Hours is a daily span of time in a time zone.
 type Hours struct {
 	always   bool
-	from, to time.Duration // since midnight; if to is before from, it is on the next day
+	from, to time.Duration // since midnight; if to is before from, the hours end on the next day
 	zone     *time.Location
 	text     string
 }
@@ -45,7 +45,7 @@ func ParseHours(text string) (Hours, error) {
 	return h, nil
 }
 
-// clock returns the time of day of a moment, since midnight.
+// clock returns the time from midnight to the hour and minute of t.
 func clock(t time.Time) time.Duration {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
 }
@@ -53,7 +53,8 @@ func clock(t time.Time) time.Duration {
 // String returns the hours as they were written.
 func (h Hours) String() string { return h.text }
 
-// Until reports whether a moment is within the hours, and returns their end.
+// Until reports whether a moment is within the hours, and returns the end of the hours: for "always", a
+// moment a hundred years ahead.
 func (h Hours) Until(now time.Time) (end time.Time, open bool) {
 	if h.always {
 		return now.AddDate(100, 0, 0), true
@@ -73,8 +74,8 @@ func (h Hours) Until(now time.Time) (end time.Time, open bool) {
 	return time.Time{}, false
 }
 
-// at returns the moment of a time of day, a number of days after the given moment. It uses the calendar,
-// so that days of 23 and 25 hours are right.
+// at returns the moment of a time of day (clock) on the day of local, or a number of days after that day. It
+// uses the calendar, so that days of 23 and 25 hours are right.
 func (h Hours) at(local time.Time, days int, clock time.Duration) time.Time {
 	return time.Date(local.Year(), local.Month(), local.Day()+days, int(clock/time.Hour),
 		int(clock%time.Hour/time.Minute), 0, 0, h.zone)

@@ -14,12 +14,13 @@ import (
 
 // Limits for the expansion of variables.
 const (
-	longestText  = 1 << 16 // length of a generated text, in letters
+	longestText  = 1 << 16 // length of the longest generated text, in letters
 	maxExpansion = 10      // depth of references from variable to variable
 	maxText      = 1 << 20 // size of one text with its variables, or of one body, in bytes
 )
 
-// unset is a mark before the default of a property that only JMeter's command line would set.
+// unset marks the value of a JMeter property that has no default in the plan: the command line sets such a
+// property, so address does not take a server with the mark as known.
 const unset = "\ue002"
 
 // resolve converts a text with ${variables} and ${__functions()} to a text of a scenario.
@@ -36,7 +37,8 @@ func (p *testPlan) constant(e *element, text string) (constant string, ok bool) 
 	return constant, true
 }
 
-// number returns a constant number, or the fallback if the property is empty or not constant.
+// number returns the number in a property, from -2^53 to 2^53. It returns the fallback if the property is
+// empty, or is no number that is known beforehand.
 func (p *testPlan) number(e *element, property string, fallback float64) float64 {
 	const most = 1 << 53 // the largest range of whole numbers without gaps
 	written := e.text(property)
@@ -60,12 +62,12 @@ func (p *testPlan) span(e *element, property string, unit time.Duration) scenari
 }
 
 // expand replaces the variables and functions in a text by their values or by references (see
-// draft.reference). depth is the number of variables in whose values the text stands.
+// draft.reference). depth is the number of variables and calls whose values or arguments contain the text.
 func (p *testPlan) expand(e *element, text string, depth int) string {
 	return strings.ReplaceAll(p.expandMarked(e, text, depth), unset, "")
 }
 
-// expandMarked is expand, but it keeps the marks of defaults (see unset).
+// expandMarked is expand, but it keeps the marks of properties without a default (see unset).
 func (p *testPlan) expandMarked(e *element, text string, depth int) string {
 	var b strings.Builder
 	for {
@@ -82,7 +84,7 @@ func (p *testPlan) expandMarked(e *element, text string, depth int) string {
 	}
 }
 
-// cutReference cuts out the first ${...}, which may contain others.
+// cutReference cuts out the first ${...}, which may contain other references.
 func cutReference(text string) (before, reference, after string, found bool) {
 	at := strings.Index(text, "${")
 	if at < 0 {
@@ -102,7 +104,9 @@ func cutReference(text string) (before, reference, after string, found bool) {
 	return text, "", "", false
 }
 
-// variable returns what stands for the text between ${ and }: see expandMarked.
+// variable returns the replacement of ${name}, like expandMarked. Variables that the thread group has
+// extracted come first, then those set at the element and its parents, then constants. Unknown variables stay
+// as they are.
 func (p *testPlan) variable(e *element, name string, depth int) string {
 	if depth >= maxExpansion {
 		p.note(e.where(), "${"+name+"}", "variables refer to each other more than ten deep; sent as this text")
@@ -134,7 +138,8 @@ func (p *testPlan) variable(e *element, name string, depth int) string {
 }
 
 // function converts a function of JMeter to a generated value. Every call in the plan has its own value,
-// which is drawn once for each flow. A call that names a variable sets it for the thread group.
+// which is drawn once for each flow. If the call of a drawn value names a variable, the value is also set as
+// that variable of the thread group.
 func (p *testPlan) function(e *element, call string, depth int) string {
 	name, args := splitCall(call)
 	for i := range args {
@@ -142,7 +147,9 @@ func (p *testPlan) function(e *element, call string, depth int) string {
 			args[i] = text
 		}
 	}
+	// arg returns an argument without outer blanks; "" if it is missing. i is at most 2.
 	arg := func(i int) string { return strings.TrimSpace(slices.Concat(args, make([]string, 3))[i]) }
+	// drawn adds a generated value, sets the variable if the call names one, and returns the reference.
 	drawn := func(preferred, variable string, v scenario.Value) string {
 		ref := p.newValue(cmp.Or(variable, preferred), v)
 		if variable != "" {
@@ -191,7 +198,7 @@ func (p *testPlan) function(e *element, call string, depth int) string {
 	return "${" + call + "}"
 }
 
-// splitCall splits a call at its commas, except those in references and escaped ones.
+// splitCall splits a call at its commas, except escaped commas and commas in references.
 func splitCall(call string) (name string, args []string) {
 	name, rest, hasArgs := strings.Cut(call, "(")
 	if !hasArgs {

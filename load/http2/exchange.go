@@ -8,7 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/load/oracle"
 )
 
-// maxHead bounds the header of an answer, in bytes, as in package http1.
+// maxHead bounds all header fields of an answer together, with interim headers and trailers, in bytes. It
+// also bounds the encoded bytes of one header block. Package http1 has the same limit.
 const maxHead = 64 << 10
 
 // Exchange is a request and its answer. One goroutine may use it at a time. It can be reused, and keeps
@@ -16,8 +17,8 @@ const maxHead = 64 << 10
 type Exchange struct {
 	// Clock returns the time for Sent and First.
 	Clock func() time.Duration
-	// Bodiless: the method is HEAD. KeepHeader says whether to keep header and trailers, and KeepBody how many
-	// bytes of the body.
+	// Bodiless: the method is HEAD. KeepHeader: keep the header and the trailers. KeepBody is the number of
+	// bytes of the body to keep.
 	Bodiless, KeepHeader bool
 	KeepBody             int
 
@@ -25,27 +26,28 @@ type Exchange struct {
 	oracle.Answer
 	Received int64         // bytes of the body
 	Written  int64         // bytes of the request's header block and body that were put into frames
-	Sent     time.Duration // when the server permitted a stream for the request
-	First    time.Duration // when the header began to come; zero: it has not come
-	Waited   bool          // the server permitted no further stream until Sent
+	Sent     time.Duration // when RoundTrip began or, if Waited, when the server permitted a stream
+	First    time.Duration // when the first header, perhaps an interim one, began to come; zero: never
+	Waited   bool          // at first the server permitted no further stream
 
 	request  []byte // header block of the request
 	upload   []byte // body of the request that is still to be sent
-	blocked  bool   // it waits until the server permits more of the body
+	blocked  bool   // the body waits until the server permits more of it
 	done     chan struct{}
 	err      error
-	id       uint32
-	window   int64 // send window of the stream, in bytes
-	credit   int64 // bytes that came and are not yet credited to the server's window
-	begun    time.Time
-	declared int64 // length of the body by its header; -1: unknown
-	size     int   // of the header list
-	headed   bool  // the final header has come, after all interim ones
-	bad      error // mistake in the current header block
+	id       uint32    // of the stream; 0: the exchange has none
+	window   int64     // send window of the stream, in bytes
+	credit   int64     // bytes that came and are not yet credited to the server's window
+	begun    time.Time // when the stream began, or RoundTrip if there is no stream yet: start of the limit
+	declared int64     // length of the body by its header; -1: unknown
+	size     int       // of all header fields so far, in bytes
+	headed   bool      // the final header has come, after all interim ones
+	bad      error     // first mistake in the header
 }
 
-// Request starts a request with the mandatory fields; Field adds others. A byte from 0x80 on is a whole field
-// of the static table, and the number in appendLiteral the index of a name (RFC 7541, 6.1 and appendix A).
+// Request starts a request with the mandatory fields; Field adds others. The bytes from 0x80 on are whole
+// fields of the static table: 0x80 plus the index. The number in appendLiteral is the index of a name in that
+// table (RFC 7541, 6.1 and appendix A).
 func (x *Exchange) Request(method, scheme, authority, path string) {
 	if x.done == nil {
 		x.done = make(chan struct{}, 1)
@@ -72,7 +74,8 @@ func (x *Exchange) Request(method, scheme, authority, path string) {
 	x.request = appendLiteral(out, 1, authority)
 }
 
-// Field adds a header field, unless HTTP/2 forbids it (RFC 9113, 8.2.2).
+// Field adds a header field. It drops fields that HTTP/2 forbids (RFC 9113, 8.2.2), and Host, because
+// Request sends the authority.
 func (x *Exchange) Field(name, value string) {
 	name = strings.ToLower(name) // no copy if it is in lower case already
 	switch name {
@@ -87,8 +90,8 @@ func (x *Exchange) Field(name, value string) {
 	x.request = appendString(appendString(append(x.request, 0), name), value)
 }
 
-// SetBody sets the body of the request, and a field with its length if sized is set; call it last. It does
-// not copy the body, which must not change until RoundTrip returns.
+// SetBody sets the body of the request and, if sized is set, adds the field content-length. Call SetBody
+// after Request and Field. The body is not copied and must not change until RoundTrip returns.
 func (x *Exchange) SetBody(body []byte, sized bool) {
 	x.upload = body
 	if sized {
@@ -97,10 +100,10 @@ func (x *Exchange) SetBody(body []byte, sized bool) {
 	}
 }
 
-// appendLiteral writes a field whose name has an index in the static table, without adding it to the
+// appendLiteral writes a field whose name has an index in the static table. The field does not go into the
 // dynamic table (RFC 7541, 6.2.2).
 func appendLiteral(out []byte, name byte, value string) []byte {
-	const most = 15 // from this index on, further bytes follow
+	const most = 15 // from this index on, a second byte follows
 	if name < most {
 		out = append(out, name)
 	} else {
@@ -109,7 +112,7 @@ func appendLiteral(out []byte, name byte, value string) []byte {
 	return appendString(out, value)
 }
 
-// appendString writes a text without compression (RFC 7541, 5.2).
+// appendString writes the length of a text and the text without compression (RFC 7541, 5.1 and 5.2).
 func appendString(out []byte, text string) []byte {
 	const most = 127
 	if len(text) < most {
@@ -172,8 +175,8 @@ func (x *Exchange) status(value string) {
 	x.Status = n
 }
 
-// regular takes a field: it keeps it if headers are wanted, and reads the length and the encoding of the
-// body.
+// regular takes a field that is no pseudo-header: it keeps the field if KeepHeader is set, and reads the
+// length and the encoding of the body.
 func (x *Exchange) regular(name, value string) {
 	if x.KeepHeader {
 		x.Header = append(append(append(append(x.Header, name...), ": "...), value...), "\r\n"...)
@@ -201,7 +204,7 @@ func hasControl(text string) bool {
 		strings.IndexByte(text, 0) >= 0
 }
 
-// endOfBlock handles the end of a header block. last: the answer ends with it.
+// endOfBlock handles the end of a header block. last: the answer ends with this block.
 func (x *Exchange) endOfBlock(last bool) error {
 	switch {
 	case x.bad != nil:
@@ -237,7 +240,7 @@ func (x *Exchange) data(part []byte) error {
 	return nil
 }
 
-// end checks a whole answer.
+// end checks the length of a whole answer.
 func (x *Exchange) end() error {
 	if x.declared >= 0 && x.Received != x.declared && !x.Bodiless && x.Status != 204 && x.Status != 304 {
 		return malformed("its body has %d bytes and not %d", x.Received, x.declared)

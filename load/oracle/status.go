@@ -14,12 +14,13 @@ import (
 // statuses holds the status numbers that a right answer can have.
 type statuses struct {
 	accepted [600]bool
-	grpc     bool
+	grpc     bool   // the numbers are gRPC status codes; NewGRPC sets this
 	text     string // as the user wrote it, or the default
-	custom   bool
+	custom   bool   // the user wrote it
 }
 
-// newStatuses parses a list whose elements parse understands.
+// newStatuses parses a list with commas, or the default if the text is empty. parse returns the range of one
+// element. The error names all mistakes.
 func newStatuses(text, byDefault string, parse func(string) (from, to int, err error)) (statuses, error) {
 	s := statuses{text: text, custom: text != ""}
 	if !s.custom {

@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// buffers is the number of buffers of a recorder, which bounds its memory. One is being filled; the
-// others are on their way to Collect or back.
+// buffers is the largest number of buffers of a recorder, which bounds its memory. The recorder fills one;
+// the others wait for Collect, or are empty again.
 const buffers = 4
 
 // Recorder gathers the samples of one loop of the engine, interval by interval. One goroutine may use it;
@@ -17,10 +17,10 @@ type Recorder struct {
 	current *Results
 	end     time.Duration // of the interval
 	made    int           // number of buffers
-	full    chan *Results
-	spare   chan *Results
-	tap     *Tap
-	cohorts *cohorts // nil: Options.Cohorts is not set
+	full    chan *Results // for Collect
+	spare   chan *Results // empty buffers, back from Collect
+	tap     *Tap          // nil: Tap was not called
+	cohorts *cohorts      // nil: Options.Cohorts is not set
 }
 
 // NewRecorder returns a recorder. Collect must read its results.
@@ -91,8 +91,8 @@ func (r *Recorder) Close(end time.Duration) {
 	close(r.full)
 }
 
-// turn begins a new interval. If Collect is slow and holds all buffers, the old interval continues
-// instead: the loop never waits and no sample is lost.
+// turn passes on the current interval and begins a new one. If Collect is slow and no buffer is free, the
+// current interval continues instead: turn never waits and loses no sample.
 func (r *Recorder) turn(now time.Duration) {
 	begin := now.Truncate(r.options.Interval)
 	if next := r.empty(); next != nil {
@@ -118,9 +118,9 @@ func (r *Recorder) empty() *Results {
 	return NewResults(r.options)
 }
 
-// Collect adds up the results that a recorder passes on until it is closed, and returns the total. each,
-// if not nil, is called with every interval and must not keep the results. Collect continues after an
-// error of each, and returns the first one with the total.
+// Collect adds up the results that a recorder passes on until the recorder is closed, and returns the total.
+// It calls each, if not nil, with every interval; each must not keep the results. Collect continues after an
+// error, and returns the first error with the total.
 func Collect(each func(*Results) error, r *Recorder) (*Results, error) {
 	total := NewResults(r.options)
 	var first error

@@ -47,8 +47,9 @@ func newSource(e Extraction) (source, error) {
 	return nil, errors.New("give exactly one of json, header and regexp")
 }
 
-// fromJSON extracts a value of a valid document. It returns texts without quotes and other values as they
-// are written; null counts as missing.
+// fromJSON extracts a value of a JSON body. readExtract calls ExpectJSON, so the oracle has rejected bodies
+// that are not JSON. find returns texts without quotes and other values as they are written; null counts as
+// missing.
 type fromJSON struct{ path oracle.Path }
 
 func (f fromJSON) find(a *Answer) (value, bool) {
@@ -62,12 +63,12 @@ func (f fromJSON) find(a *Answer) (value, bool) {
 	return value{text: bytesOf(result.Raw), bare: true}, true
 }
 
-// bytesOf returns the memory of a text, which must not be changed.
+// bytesOf returns the bytes of a text without copying them. The caller must not change them.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 func (f fromJSON) String() string { return "the JSON value " + f.path.String() }
 
-// fromHeader extracts the first value of the header of that name.
+// fromHeader is the name of a header; find returns the header's first value.
 type fromHeader string
 
 func (f fromHeader) find(a *Answer) (value, bool) {
@@ -82,8 +83,8 @@ func (f fromHeader) String() string { return "the header " + string(f) }
 type fromPattern struct{ pattern *regexp.Regexp }
 
 func (f fromPattern) find(a *Answer) (value, bool) {
-	group := 2 * min(f.pattern.NumSubexp(), 1)    // index of its bounds
-	bounds := f.pattern.FindSubmatchIndex(a.Body) // a match in an empty body counts, even if that is nil
+	group := 2 * min(f.pattern.NumSubexp(), 1)    // index of the group's bounds
+	bounds := f.pattern.FindSubmatchIndex(a.Body) // bounds, because an empty match in a nil body counts
 	if bounds == nil || bounds[group] < 0 {
 		return value{}, false
 	}
@@ -92,7 +93,7 @@ func (f fromPattern) find(a *Answer) (value, bool) {
 
 func (f fromPattern) String() string { return fmt.Sprintf("a match of %q", f.pattern) }
 
-// missing returns the outcome of an answer that lacks the value.
+// missing returns the outcome of an answer that lacks the value, and a complaint if explain is set.
 func (e *extraction) missing(a *Answer, explain bool) (record.Outcome, string) {
 	if _, isHeader := e.from.(fromHeader); isHeader {
 		return failed(explain, func() string {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Schema versions scenario files.
+// Schema is the format of scenario files, with its version. File.Schema must have this value.
 const Schema = "cleave-scenario/1"
 
-// File is a scenario as a user writes it. In texts of requests, ${name} is replaced by a value, a column
-// of data or an extraction of an earlier step of the flow; $${ stands for ${.
+// File is a scenario as a user writes it. In texts of requests, ${name} stands for a value, a column of data
+// or an extraction of an earlier step of the flow, and $${ for ${.
 type File struct {
 	Schema string `yaml:"schema" json:"schema"`
 	Name   string `yaml:"name" json:"name"`
@@ -23,13 +23,14 @@ type File struct {
 	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
 	// Values are generated anew for every flow.
 	Values map[string]Value `yaml:"values,omitempty" json:"values,omitempty"`
-	// Data are rows of files. A flow takes the next row of each that it uses, as ${name.column}.
+	// Data are rows of files. A flow takes one row of each file that it uses; ${name.column} stands for a
+	// column of that row.
 	Data map[string]Data `yaml:"data,omitempty" json:"data,omitempty"`
-	// Cookies: a session sends back the cookies that it got in its flow. Default true.
+	// Cookies: a flow sends back the cookies that it received. Default true.
 	Cookies *bool  `yaml:"cookies,omitempty" json:"cookies,omitempty"`
 	Flows   []Flow `yaml:"flows" json:"flows"`
 
-	origin position // positions of its parts in the file
+	origin position // lines of the parts in the file, for messages
 }
 
 // LongestFlow returns the number of steps of the longest flow; 0 without flows.
@@ -64,8 +65,8 @@ type Ramp struct {
 	To   string `yaml:"to" json:"to"`
 }
 
-// Stairs are constant rates, each for the same time: Count steps from From on, each higher by By. Their
-// total time replaces the duration of the load.
+// Stairs are Count constant rates, each for the time Each. The first is From, and each further one is higher
+// by By. Their total time replaces the duration of the load.
 type Stairs struct {
 	From  string   `yaml:"from" json:"from"`
 	By    string   `yaml:"by" json:"by"`
@@ -89,8 +90,8 @@ type Value struct {
 	Name    *struct{} `yaml:"name,omitempty" json:"name,omitempty"` // name of a person: "Ada Berg"
 	Text    *Text     `yaml:"text,omitempty" json:"text,omitempty"` // random letters and digits
 	Choice  []string  `yaml:"choice,omitempty" json:"choice,omitempty"`
-	// Sequence counts from its number on, without gaps or repetition over all loops and agents: each takes
-	// every n-th number.
+	// Sequence counts from its number on. Each of the n loops of all agents takes every n-th number, so no
+	// number repeats. Where a loop plays fewer flows than others, its last numbers are missing.
 	Sequence *int64 `yaml:"sequence,omitempty" json:"sequence,omitempty"`
 }
 
@@ -114,11 +115,12 @@ type Text struct {
 }
 
 // Data are rows of a file in the scenario's folder: CSV with a header line, or JSON objects, one per
-// line. Exactly one of the two must be set.
+// line. Exactly one of CSV and JSONL must be set.
 type Data struct {
 	CSV   string `yaml:"csv,omitempty" json:"csv,omitempty"`
 	JSONL string `yaml:"jsonl,omitempty" json:"jsonl,omitempty"`
-	// Order: sequential (default; each loop takes every n-th row and begins again at the end) or random.
+	// Order is sequential (default) or random. Sequential: each of n loops takes every n-th row, and begins
+	// again at the end.
 	Order string `yaml:"order,omitempty" json:"order,omitempty"`
 }
 
@@ -137,7 +139,7 @@ type Step struct {
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Request is "METHOD /path".
 	Request string `yaml:"request,omitempty" json:"request,omitempty"`
-	// GRPC is a unary method, "package.Service/Method"; Body or JSON is its message as JSON.
+	// GRPC is a unary method, "package.Service/Method". Body or JSON is the request message, as JSON.
 	GRPC    string            `yaml:"grpc,omitempty" json:"grpc,omitempty"`
 	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
 	Body    string            `yaml:"body,omitempty" json:"body,omitempty"`
@@ -145,8 +147,8 @@ type Step struct {
 	JSON    any                   `yaml:"json,omitempty" json:"json,omitempty"`
 	Expect  Expect                `yaml:"expect,omitempty" json:"expect,omitzero"`
 	Extract map[string]Extraction `yaml:"extract,omitempty" json:"extract,omitempty"`
-	// Note names values, columns (data.column) and extractions whose values the list of operations contains,
-	// for audits.
+	// Note lists names of values, columns (data.column) and extractions. The list of operations then contains
+	// their values, for audits.
 	Note []string `yaml:"note,omitempty" json:"note,omitempty"`
 	// Think is the pause after the step.
 	Think Duration `yaml:"think,omitempty" json:"think,omitempty"`

@@ -26,8 +26,8 @@ type pool struct {
 	cancel context.CancelFunc
 }
 
-// newPool returns a pool without connections. It determines the protocol, and for gRPC the messages of the
-// methods, within ctx. Requests of the load do not end with ctx, but with abort.
+// newPool returns a pool without connections. Within ctx it determines the protocol, and for gRPC the
+// messages of the methods. Requests of the load end with abort or close, not with ctx.
 func newPool(ctx context.Context, config *Config) (*pool, error) {
 	p := &pool{config: config, dialer: newDialer(config)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -48,7 +48,8 @@ func newPool(ctx context.Context, config *Config) (*pool, error) {
 	return p, nil
 }
 
-// negotiate determines the protocol if the configuration leaves it open.
+// negotiate determines the protocol if the configuration leaves it open, and writes it to the configuration.
+// Without TLS the protocol is HTTP/1.1.
 func (p *pool) negotiate(ctx context.Context) error {
 	if p.config.Protocol != Auto {
 		return nil
@@ -61,20 +62,20 @@ func (p *pool) negotiate(ctx context.Context) error {
 		}
 		conn, err := p.dialer.secure(ctx, w, "h2", "http/1.1")
 		switch {
-		case errors.Is(err, errNoHTTP2): // without ALPN it speaks HTTP/1.1
+		case errors.Is(err, errNoHTTP2): // a server without ALPN speaks HTTP/1.1
 		case err != nil:
 			return &engine.UnreachableError{Target: p.dialer.address, Cause: err}
 		default:
 			if conn.ConnectionState().NegotiatedProtocol == "h2" {
 				p.config.Protocol = HTTP2
 			}
-			_ = conn.Close() // it is no longer needed
+			_ = conn.Close() // the links make connections of their own
 		}
 	}
 	return p.config.fill()
 }
 
-// maker returns a function that makes links of the protocol.
+// maker returns a function that makes links of the configured protocol.
 func (p *pool) maker(ctx context.Context) (func() link, error) {
 	switch p.config.Protocol {
 	case HTTP2:
@@ -94,8 +95,8 @@ func (p *pool) http2Link(limit time.Duration) *http2Link {
 	return &http2Link{dialer: p.dialer, limit: limit, base: p.ctx}
 }
 
-// describe returns the methods of the configuration with their messages: from the file of descriptors, or
-// else from the server.
+// describe returns the methods of the configuration with their messages: from the file of descriptors if
+// there is one, otherwise from the server. The end of ctx aborts the questions to the server.
 func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 	if p.config.ProtoSet != nil {
 		return fromProtoSet(p.config.ProtoSet, p.config.Methods)
@@ -110,8 +111,9 @@ func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 	return fromServer(l, p.config.Methods)
 }
 
-// open connects the whole pool before the load begins. Failed connections are tried again when needed, except
-// the first: its error is an UnreachableError that says how long it took.
+// open makes all connections before the load begins, or without keep-alive only the first one. If the first
+// connection fails, open returns an UnreachableError with the time that the attempt took. Other connections
+// that fail are tried again when needed.
 func (p *pool) open(caller context.Context) error {
 	ctx, cancel := context.WithTimeout(caller, max(patience, p.config.Timeout))
 	defer cancel()
@@ -120,7 +122,7 @@ func (p *pool) open(caller context.Context) error {
 		return &engine.UnreachableError{Target: p.dialer.address,
 			Cause: fmt.Errorf("after %v: %w", time.Since(begun).Round(time.Millisecond), err)}
 	}
-	if !p.config.KeepAlive { // each flow makes its own
+	if !p.config.KeepAlive { // each flow makes its own connection
 		return nil
 	}
 	rest := make(chan link)
@@ -148,7 +150,7 @@ func (p *pool) abort() {
 	}
 }
 
-// close ends all connections, as a client does that needs them no more.
+// close closes all connections in the regular way, when nothing is in flight any more.
 func (p *pool) close() {
 	p.cancel()
 	for _, l := range p.links {

@@ -1,20 +1,20 @@
 package sim
 
-// none stands for no task, or no place in a heap.
+// none stands for no task, or no position in a heap.
 const none = -1
 
-// entry is something that is due.
+// entry is something that is due at a time: in simulated seconds, or in the virtual time of a share.
 type entry struct {
 	at float64
-	id int32
+	id int32 // a task or a share; below 0: -1 minus the number of a load
 }
 
 // heap holds entries with the earliest on top. Each node has four children, which lie side by side: in two
-// cache lines at most. Entries of one that is indexed can be moved and removed by their id.
+// cache lines at most. Entries of an indexed heap can be moved and removed by their id.
 type heap struct {
 	entries []entry
 	indexed bool
-	places  []int32 // where each id is, or none
+	places  []int32 // the position of each id in entries, or none
 }
 
 // indexedHeap returns an empty heap for ids below n.
@@ -45,7 +45,7 @@ func (h *heap) pop() entry {
 	return top
 }
 
-// set makes an id of an indexed heap due at a time, whether it was in it or not.
+// set makes an id due at a time: it moves the id in an indexed heap, or adds it if it is not there.
 func (h *heap) set(id int32, at float64) {
 	i := h.places[id]
 	switch {
@@ -58,7 +58,7 @@ func (h *heap) set(id int32, at float64) {
 	}
 }
 
-// remove takes an id out of an indexed heap, if it is in it.
+// remove takes an id out of an indexed heap, if it is there.
 func (h *heap) remove(id int32) {
 	i := h.places[id]
 	if i == none {
@@ -77,7 +77,7 @@ func (h *heap) remove(id int32) {
 	}
 }
 
-// up puts an entry at place i or nearer to the top.
+// up puts an entry at position i or nearer to the top.
 func (h *heap) up(i int, e entry) {
 	for i > 0 {
 		parent := (i - 1) / 4
@@ -90,7 +90,7 @@ func (h *heap) up(i int, e entry) {
 	h.put(i, e)
 }
 
-// down puts an entry at place i or further from the top.
+// down puts an entry at position i or further from the top.
 func (h *heap) down(i int, e entry) {
 	for {
 		first := 4*i + 1

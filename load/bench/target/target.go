@@ -23,8 +23,8 @@ import (
 const answerHTTP11 = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" +
 	`{"ok":true,"text":"hello, load engine."}`
 
-// answerHTTP10 is the answer for clients of HTTP/1.0. Without the header they would wait for the end of the
-// connection.
+// answerHTTP10 is the answer for clients of HTTP/1.0. Without the header Connection they would wait for the
+// end of the connection. A server with a queue (Config.Service) never sends answerHTTP10.
 const answerHTTP10 = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nConnection: " +
 	"keep-alive\r\nContent-Length: 40\r\n\r\n" +
 	`{"ok":true,"text":"hello, load engine."}`
@@ -32,11 +32,11 @@ const answerHTTP10 = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nConne
 // Config says what the server does in addition to answering.
 type Config struct {
 	Port int // on 127.0.0.1; 0 lets the kernel choose
-	// StallAt is the time after the first request at which the server stops for StallFor.
+	// StallAt is the time from the first request until the server stops for StallFor.
 	StallAt, StallFor time.Duration
 	// Stamps keeps the kernel's receive time of every request.
 	Stamps bool
-	// Service makes requests wait.
+	// Service is a queue in front of the answers; the zero value is none.
 	Service Service
 }
 
@@ -64,7 +64,7 @@ type server struct {
 
 // Serve answers until the context ends. It calls ready with the port.
 func Serve(ctx context.Context, config Config, ready func(port int)) (Count, error) {
-	if runtime.GOMAXPROCS(0) < 2 { // this thread keeps its processor while it waits
+	if runtime.GOMAXPROCS(0) < 2 { // RawSyscall keeps one processor of Go's even while it waits
 		runtime.GOMAXPROCS(2)
 	}
 	runtime.LockOSThread()
@@ -154,12 +154,12 @@ func (s *server) open() (port int, err error) {
 	return name.(*unix.SockaddrInet4).Port, s.watch(s.listen)
 }
 
-// watch lets data on a file end the wait of the server.
+// watch makes epoll report new data, or a new connection, on a descriptor.
 func (s *server) watch(fd int) error {
 	return unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
-// stall stops the whole server, once.
+// stall stops the whole server for StallFor, once, when StallAt has passed.
 func (s *server) stall() {
 	if s.config.StallFor == 0 || s.stalled || s.first.IsZero() || time.Since(s.first) < s.config.StallAt {
 		return
@@ -219,12 +219,12 @@ func (s *server) requests(fd int32, data []byte) int {
 	n := bytes.Count(data, end)
 	if bytes.HasSuffix(data, end) {
 		if n == 1 && len(s.partial) == 0 {
-			return n // the usual case
+			return n // the usual case: there is nothing to delete
 		}
 		delete(s.partial, fd)
 		return n
 	}
-	// The kept part begins within the old end, which so does not count again.
+	// The kept part lacks the first byte of the last end, so that this end does not count again.
 	s.partial[fd] = bytes.Clone(data[bytes.LastIndex(data, end)+1:])
 	return n
 }
@@ -246,10 +246,11 @@ func (s *server) accept() {
 	}
 }
 
-// stamped reports whether the kernel's receive times are wanted.
+// stamped reports whether the server needs the kernel's receive times.
 func (s *server) stamped() bool { return s.config.Stamps || s.queue != nil }
 
-// read reads, with the kernel's receive time where it is wanted.
+// read reads into input. It returns the number of bytes and the kernel's receive time, in nanoseconds since
+// 1970. The time is zero if the server does not need it, and the current time if the kernel gave none.
 func (s *server) read(fd int) (int, int64, error) {
 	if !s.stamped() {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&s.input)),
