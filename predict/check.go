@@ -140,8 +140,8 @@ func (c Check) nearer(rate float64, other Check) bool {
 	if c.Placement != other.Placement || model.SameRate(c.Rate, other.Rate) {
 		return false
 	}
-	return model.SameRate(c.Rate, rate) ||
-		min(rate, other.Rate) < c.Rate && c.Rate < max(rate, other.Rate)
+	onlyAtRate := model.SameRate(c.Rate, rate) && !model.SameRate(other.Rate, rate)
+	return onlyAtRate || min(rate, other.Rate) < c.Rate && c.Rate < max(rate, other.Rate)
 }
 
 // Pooled returns one measurement for all trials of a placement with the same load, since single trials are

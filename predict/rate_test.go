@@ -270,3 +270,16 @@ func TestAHopLiesOnTheLineThroughItsRates(t *testing.T) {
 		near(t, "at a capacity that nobody has measured", hop.atCapacity(used).CPU, want, 1e-9)
 	}
 }
+
+// TestOneOfTwoChecksIsTheNearest: of two checks of a placement at most one is nearer to a rate than the other,
+// also if both are at the rate but not at the same rate as each other.
+func TestOneOfTwoChecksIsTheNearest(t *testing.T) {
+	below := Check{Rate: 91}
+	above := Check{Rate: 110}
+	for rate, want := range map[float64][2]bool{100: {false, false}, 90: {true, false}, 115: {false, true},
+		50: {true, false}} {
+		if got := [2]bool{below.nearer(rate, above), above.nearer(rate, below)}; got != want {
+			t.Errorf("at %g the checks at 91 and 110 are nearer: %t, want %t", rate, got, want)
+		}
+	}
+}
