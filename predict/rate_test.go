@@ -271,8 +271,8 @@ func TestAHopLiesOnTheLineThroughItsRates(t *testing.T) {
 	}
 }
 
-// TestOneOfTwoChecksIsTheNearest: of two checks of a placement at most one is nearer to a rate than the other,
-// also if both are at the rate but not at the same rate as each other.
+// TestOneOfTwoChecksIsTheNearest: of two checks of a placement at most one is nearer to a rate than the
+// other, also if both are at the rate but not at the same rate as each other.
 func TestOneOfTwoChecksIsTheNearest(t *testing.T) {
 	below := Check{Rate: 91}
 	above := Check{Rate: 110}
