@@ -65,8 +65,8 @@ type WarmUps struct {
 	Courses map[string]int `json:"courses"`
 }
 
-// Steadiness says whether the trials of a variant at a point were steady. If they were not, results depend on
-// when a measurement begins and how long it lasts.
+// Steadiness describes how steady the trials of a variant at a point were. If they were not, results depend
+// on when a measurement begins and how long it lasts.
 type Steadiness struct {
 	Variant string `json:"variant"`
 	Point   Point  `json:"point"`

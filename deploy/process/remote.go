@@ -18,8 +18,8 @@ type Output struct {
 	Out   []byte // events of the unit, or of its keeper
 	Log   []byte // standard error
 	Ended bool   // the unit has ended, and this is its last output
-	// Error says how the unit's process has failed; "": it has not. The process of a foreign unit is its
-	// keeper, which reports the end of the program by events in Out.
+	// Error describes the failure of the unit's process; "": it has not failed. The process of a foreign unit
+	// is its keeper, which reports the end of the program by events in Out.
 	Error       string
 	OutOfMemory bool // the kernel has killed the unit at its memory limit
 }

@@ -658,19 +658,19 @@ export interface HeldRate {
   missed?: string;
 }
 
-/** Steadiness says whether the trials of a variant at a point were steady. If they were not, results depend on when and for how long is measured. */
+/** Steadiness describes how steady the trials of a variant at a point were. If they were not, results depend on when a measurement begins and how long it lasts. */
 export interface Steadiness {
   variant: string;
   point: Point;
-  /** Quantity is "median", "p99" (of the response time; "p95" or "p90" if there are too few operations) or "rate" (of right answers). It is "warm-up" if the load before was not steady when it ended. */
+  /** Quantity is "median", "p99" (of the response time; "p95" or "p90" if there are too few operations) or "rate" (of right answers). It is "warm-up" if at least half of the warm-ups were not steady at their end. */
   quantity: string;
   /** Courses holds the number of trials by their course: "flat", "warm-up", "slowdown", "no steady state", "swings", "too short". */
   courses: Record<string, number> | null;
-  /** Halves is the ratio of the second half of the trials to their first half: of response times, or of the times between right answers. Null if it has no interval. */
+  /** Halves is the ratio of the second half of the trials to their first half: of response times, or of the times between right answers. Null: the trials have too few operations for halves. */
   halves: Ratio | null;
-  /** Steady is set if most trials are level, and their halves do not differ by more than the margin. */
+  /** Steady is not set if the halves of the trials differ by more than the margin, or if at least half of the trials (and two, if there are several) change while they run. */
   steady: boolean;
-  /** Factor is the ratio of the levels of a trial (the median over trials), or of its halves; 1: steady. */
+  /** Factor is the ratio of the levels of a trial (the median over the trials that change) or of its halves; 1: steady. For "warm-up" it is the median of WarmUp.Left over the warm-ups that were not steady. */
   factor: Figure;
   /** why it is not steady */
   words?: string;
@@ -683,11 +683,11 @@ export interface WarmUps {
   trials: number;
   /** the number of trials whose warm-up became steady */
   steady: number;
-  /** Seconds is the length of a warm-up, the median over the trials, and Longest that of the longest one. */
+  /** Seconds is the median length of the warm-ups, and Longest is the length of the longest one. */
   seconds: Figure;
   /** in seconds */
   longest: Figure;
-  /** the median of WarmUp.Factor: the ratio of the levels of the load */
+  /** the median of WarmUp.Factor over the trials */
   factor: Figure;
   /** Courses holds the number of trials by the course of their warm-up, with the names of Steadiness.Courses. */
   courses: Record<string, number> | null;
@@ -1037,7 +1037,7 @@ export interface UsageCourse {
   unavailable?: Record<string, string>;
 }
 
-/** TrialCourse is the course of one trial, with four digits. Its lists have an element for each slice. */
+/** TrialCourse is the course of one trial, rounded to four significant digits. Its lists have an element for each slice that was long enough. */
 export interface TrialCourse {
   variant: string;
   point: string;
@@ -1311,7 +1311,7 @@ export interface FactorEffect {
   terms: Array<Array<string> | null> | null;
   /** Label names the effect: "security mtls", "security x logging". */
   label: string;
-  /** Ratio of a factor is that of its high level to its low one, averaged on the log scale over the levels of the others. Ratio of an interaction is the effect of one factor at the high level of the other, divided by its effect at the low level. */
+  /** Ratio of a factor is the metric at its high level over the metric at its low level, averaged on the log scale over the levels of the other factors. Ratio of an interaction is the effect of one factor at the high level of the other factor, divided by its effect at the low level of the other factor. */
   ratio: Ratio;
   verdict: "slower" | "faster" | "equivalent" | "undecided";
   /** Words is the verdict in words. Margin is the margin of the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the effects on the metric. */
