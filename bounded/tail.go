@@ -24,7 +24,7 @@ func (t *Tail) Write(data []byte) (int, error) {
 	t.data = append(t.data, data...)
 	if more := t.surplus(); more > len(t.data)-more {
 		t.data = append(t.data[:0], t.data[more:]...)
-		t.cut = t.cut + more
+		t.cut += more
 	}
 	return len(data), nil
 }

@@ -68,8 +68,8 @@ func (c *counters) add(now counters, life int) {
 	}
 	c.read += now.read
 	c.written += now.written
-	c.received = c.received + now.received
-	c.sent = c.sent + now.sent
+	c.received += now.received
+	c.sent += now.sent
 	c.processes = now.processes
 	c.largest = max(c.largest, now.largest)
 	noteAll(&c.missing, now.missing)

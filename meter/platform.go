@@ -101,8 +101,8 @@ func (h *hostUnit) cpu(s *scratch) (int64, error) {
 			continue // it has ended since
 		}
 		if before := h.seen[pid]; now < before {
-			h.ended = h.ended + before
-			sum = sum + before
+			h.ended += before
+			sum += before
 		}
 		h.seen[pid] = now
 	}

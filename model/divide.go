@@ -198,16 +198,16 @@ func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 		visited := false // a BEGIN alone is a visit, too, without statements and commits
 		for _, e := range n.seen {
 			if at := e.visits[name]; at != nil {
-				v.Statements = v.Statements + at.statements
-				v.Commits = v.Commits + at.commits
+				v.Statements += at.statements
+				v.Commits += at.commits
 				visited = true
 			}
 		}
 		if !visited {
 			continue
 		}
-		v.Statements = v.Statements / float64(len(n.seen))
-		v.Commits = v.Commits / float64(len(n.seen))
+		v.Statements /= float64(len(n.seen))
+		v.Commits /= float64(len(n.seen))
 		// Of inStore, only the mean and the number of values are used.
 		inStore := n.distribution(Meter, func(e *execution) float64 {
 			at := e.visits[name]

@@ -328,8 +328,8 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 		v.statements++
 	}
 	if commits {
-		v.commits = v.commits + 1
-		v.inCommits = v.inCommits + own
+		v.commits++
+		v.inCommits += own
 	} else {
 		v.inStatements += own
 	}
@@ -360,8 +360,8 @@ func (b *builder) callee(s *lab.SpanNode, from *execution, by *clientSpan) *exec
 	}
 	n := from.of.calls[i]
 	e := n.begin(s.End)
-	n.before = n.before + from.made
-	from.made = from.made + 1
+	n.before += from.made
+	from.made++
 	if by != nil && n.crosses && by.to == nil { // the first callee has the times of the client's span
 		by.to = e
 	}

@@ -229,7 +229,7 @@ func (c *Call) explained() float64 {
 			continue
 		}
 		if !callee.Parallel {
-			sum = sum + together
+			sum += together
 			together = callee.Count * callee.explained()
 			continue
 		}

@@ -250,7 +250,7 @@ func usualHop(m model.Model) *Hop {
 	if calls == 0 {
 		return nil
 	}
-	usual.CPU = usual.CPU / calls
-	usual.Wait = usual.Wait / calls
+	usual.CPU /= calls
+	usual.Wait /= calls
 	return &usual
 }

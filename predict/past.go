@@ -79,8 +79,8 @@ func (p Past) wider(figure string) (factor float64, n int) {
 // Widened returns an interval of a figure, widened by the factor of the past ones.
 func (p Past) Widened(figure string, e stats.Estimate) stats.Estimate {
 	factor, _ := p.wider(figure)
-	e.Low = e.Low / factor
-	e.High = e.High * factor
+	e.Low /= factor
+	e.High *= factor
 	return e
 }
 

@@ -191,8 +191,8 @@ func threadsOf(runtime, role string, all []lab.ThreadUse) threads {
 		case layer != "":
 			t.others[layer] += whole
 		default:
-			t.user = t.user + thread.UserSeconds
-			t.system = t.system + thread.SystemSeconds
+			t.user += thread.UserSeconds
+			t.system += thread.SystemSeconds
 		}
 	}
 	return t

@@ -256,9 +256,9 @@ func nodesOf(units []lab.UnitUsage, deployment lab.Deployment) map[string]lab.No
 			nodes = map[string]lab.NodeUsage{}
 		}
 		sum := nodes[node]
-		sum.Units = sum.Units + 1
-		sum.CPUSeconds = sum.CPUSeconds + u.CPUSeconds
-		sum.MeanMemoryBytes = sum.MeanMemoryBytes + u.MeanMemoryBytes
+		sum.Units++
+		sum.CPUSeconds += u.CPUSeconds
+		sum.MeanMemoryBytes += u.MeanMemoryBytes
 		nodes[node] = sum
 	}
 	for node := range unmetered {

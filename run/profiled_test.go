@@ -115,7 +115,7 @@ func (c counter) End() (map[string]lab.Counted, error) {
 }
 
 func (o *samplingProfiler) End(threads []lab.ThreadUse) []lab.ProgramSamples {
-	o.ends = o.ends + 1
+	o.ends++
 	o.threads = threads
 	return []lab.ProgramSamples{{Unit: "one"}}
 }

@@ -90,7 +90,7 @@ func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 			course := divide(load, share, parts).judge(margin)
 			f.Courses[string(course.Kind)]++
 			if course.Kind != Flat {
-				f.Changed = f.Changed + 1
+				f.Changed++
 				factors = append(factors, course.Factor)
 			}
 		}
@@ -277,8 +277,8 @@ func dispersedP(parts []tally, count func(tally) float64) float64 {
 func dispersion(parts []tally, count func(tally) float64) (squares, overdispersion float64) {
 	var all, counted float64
 	for _, t := range parts {
-		all = all + t.all
-		counted = counted + count(t)
+		all += t.all
+		counted += count(t)
 	}
 	share := counted / all
 	steps := 0.0

@@ -80,8 +80,8 @@ func TestCoverage(t *testing.T) {
 		}
 		for i := range a {
 			drift := 1 + 0.1*float64(i)
-			a[i] = a[i] * drift
-			b[i] = b[i] * drift
+			a[i] *= drift
+			b[i] *= drift
 		}
 		drifting, err := PairedRatio(a, b, 0.95)
 		testset.Must(t, err)

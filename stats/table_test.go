@@ -53,7 +53,7 @@ func TestNoiseOfTablesWithGaps(t *testing.T) {
 				}
 				design = append(design, row...)
 				values = append(values, table[b][v])
-				cells = cells + 1
+				cells++
 			}
 		}
 		x := mat.NewDense(cells, 8, design)

@@ -198,7 +198,7 @@ func (r *receiver) keep(export ptrace.Traces) {
 	defer r.mu.Unlock()
 	room := min(len(spans), maxReceived-len(r.spans))
 	r.spans = append(r.spans, spans[:room]...)
-	r.dropped = r.dropped + len(spans) - room
+	r.dropped += len(spans) - room
 }
 
 // Close implements lab.SpanReceiver. It returns nil if the receiver has never listened.

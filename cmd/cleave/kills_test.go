@@ -102,7 +102,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 			continue
 		}
 		kills++
-		v.killed = v.killed + 1
+		v.killed++
 		v.longest = max(v.longest, took)
 		t.Logf("kill %d: %s after %v, gone after %v", kills, v.name, after.Round(time.Millisecond),
 			took.Round(time.Millisecond))

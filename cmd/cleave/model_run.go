@@ -153,7 +153,7 @@ func (a app) addFollowed(
 			continue
 		}
 		received = true
-		to.DroppedSpans = to.DroppedSpans + set.Dropped
+		to.DroppedSpans += set.Dropped
 		to.Traces = append(to.Traces, slices.DeleteFunc(trees, func(t *lab.SpanNode) bool {
 			return float64(t.Start-first) < warmUp*1e9
 		})...)

@@ -137,10 +137,10 @@ func (d *deployment) Accounts(from, to time.Time) (usage []lab.PlatformUsage, no
 		sum.Unit = p.Spec.Name
 		sum.Role = p.Spec.Role
 		sum.Source = "metrics-server"
-		sum.WindowSeconds = sum.WindowSeconds / n
-		sum.Millicores = sum.Millicores / n
-		sum.GroupMillicores = sum.GroupMillicores / n
-		sum.LagSeconds = sum.LagSeconds / n
+		sum.WindowSeconds /= n
+		sum.Millicores /= n
+		sum.GroupMillicores /= n
+		sum.LagSeconds /= n
 		usage = append(usage, sum)
 	}
 	if len(usage) > 0 {

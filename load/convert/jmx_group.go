@@ -116,8 +116,8 @@ func (p *testPlan) merge(groups []*threads) {
 	load, pace := kept[0].load, 0.0
 	load.Users = 0
 	for _, g := range kept {
-		load.Users = load.Users + g.load.Users
-		pace = pace + g.pace
+		load.Users += g.load.Users
+		pace += g.pace
 		p.addFlow(g, len(groups) > 1)
 	}
 	switch first := kept[0]; {

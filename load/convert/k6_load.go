@@ -153,7 +153,7 @@ func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(k6Num
 			return false
 		}
 		spans = append(spans, span)
-		total = total + span
+		total += span
 	}
 	last := len(e.Stages) - 1
 	isRate := strings.HasSuffix(e.Executor, "-arrival-rate")

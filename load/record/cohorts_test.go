@@ -40,8 +40,8 @@ func TestCohortsCountByWhenOperationsWereDue(t *testing.T) {
 		if one.Operations() != 5 {
 			t.Errorf("cohort %d has %d operations, want 5", i, one.Operations())
 		}
-		all = all + one.Operations()
-		ok = ok + one.OK
+		all += one.Operations()
+		ok += one.OK
 		for k, bucket := range one.Buckets {
 			if math.Abs(lab.BucketTime(bucket)/0.08-1) < 0.01 {
 				slow += one.Counts[k]

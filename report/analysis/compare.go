@@ -43,9 +43,9 @@ func (c contrast) text() string { return times(c.estimate()) }
 // scaled returns the contrast with its ratio multiplied by a factor.
 func (c contrast) scaled(factor float64) contrast {
 	c.value *= factor
-	c.ratio.Value = c.ratio.Value * factor
-	c.ratio.Low = c.ratio.Low * factor
-	c.ratio.High = c.ratio.High * factor
+	c.ratio.Value *= factor
+	c.ratio.Low *= factor
+	c.ratio.High *= factor
 	c.ratio.LogMean += math.Log(factor)
 	return c
 }

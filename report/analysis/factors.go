@@ -78,8 +78,8 @@ func (e *experiment) effectContrast(t blockTable, d lab.Factorial, term lab.Term
 	for _, row := range t.logs.Complete(columns) {
 		up, down := 0.0, 0.0
 		for _, column := range columns {
-			up = up + max(0, weights[column])*row[column]
-			down = down + max(0, -weights[column])*row[column]
+			up += max(0, weights[column]) * row[column]
+			down += max(0, -weights[column]) * row[column]
 		}
 		c.up = append(c.up, math.Exp(up))
 		c.down = append(c.down, math.Exp(down))

@@ -189,7 +189,7 @@ func TestBarsOfEffectsAreAtThePointOfTheSentence(t *testing.T) {
 		in.Trials[i].Measures = map[string]float64{"cpu_per_operation": cost,
 			"completion_time_p50": trial.Measures["completion_time_p50"]}
 		trial.Point = other
-		trial.Number = trial.Number + 1000
+		trial.Number += 1000
 		trial.Measures = map[string]float64{"cpu_per_operation": cost}
 		in.Trials = append(in.Trials, trial)
 	}

@@ -47,7 +47,7 @@ func (e *experiment) heldRate(variant string, point lab.Point) lab.HeldRate {
 			continue // nothing was asked
 		}
 		rate.Rate = offered
-		rate.Trials = rate.Trials + 1
+		rate.Trials++
 		begun = append(begun, begunShare(trial))
 		wrong = append(wrong, trial.Audit.Figures[lab.FigureErrors])
 		if e.heldWithin(trial) {
@@ -164,7 +164,7 @@ func (e *experiment) commonPoint() string {
 		for _, v := range e.variants() {
 			trials := e.counted(v.Name, point.Name)
 			if offered, open := offeredRate(point, trials); open && len(trials) > 0 {
-				c.n = c.n + 1
+				c.n++
 				c.rate = offered
 				c.held = c.held && allOf(trials, e.heldWithin)
 			}

@@ -350,7 +350,7 @@ func (d design) meanOf(seconds float64) lab.Path {
 	at := 0.0
 	for i, s := range mean.Segments {
 		mean.Segments[i].Start = at
-		at = at + s.Seconds
+		at += s.Seconds
 	}
 	return mean
 }

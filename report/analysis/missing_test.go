@@ -282,7 +282,7 @@ func TestARepeatedTrialCountsOnce(t *testing.T) {
 	in.Trials[0].Valid = false
 	in.Trials[0].Reason = "steal of 3 %"
 	again.Attempt = 2
-	again.ElapsedSeconds = again.ElapsedSeconds + 1
+	again.ElapsedSeconds++
 	in.Trials = append(in.Trials, again)
 	a := Analyse(in)
 	if a.Trials.Valid != a.Trials.Planned || len(a.Trials.Invalid) != 1 ||

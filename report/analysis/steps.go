@@ -190,7 +190,7 @@ func (e *experiment) plainOrigin(w lab.Waterfall) string {
 	part := share(origins[0])
 	if len(origins) > 1 && part < 0.4 {
 		from = from + " and from " + e.stepText(origins[1])
-		part = part + share(origins[1])
+		part += share(origins[1])
 	}
 	return fmt.Sprintf("; %s of the %s comes from %s", shareText(part), e.effectName(w), from)
 }

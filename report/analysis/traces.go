@@ -85,11 +85,11 @@ func joined(name string, trials []lab.TraceSet) lab.TraceSet {
 	all := lab.TraceSet{Name: name}
 	at := map[lab.TracePart]int{}
 	for _, trial := range trials {
-		all.Spans = all.Spans + trial.Spans
-		all.Traces = all.Traces + trial.Traces
-		all.Broken = all.Broken + trial.Broken
-		all.Duplicates = all.Duplicates + trial.Duplicates
-		all.Clipped = all.Clipped + trial.Clipped
+		all.Spans += trial.Spans
+		all.Traces += trial.Traces
+		all.Broken += trial.Broken
+		all.Duplicates += trial.Duplicates
+		all.Clipped += trial.Clipped
 		all.Dropped += trial.Dropped
 		for _, o := range trial.Operations {
 			key := lab.TracePart{Service: o.Service, Operation: o.Operation}

@@ -164,7 +164,7 @@ func (e *experiment) disturbedSentence() string {
 		}
 		known++
 		if share := trial.Conditions.OthersShare; share >= othersMatter {
-			busy = busy + 1
+			busy++
 			most = max(most, share)
 		}
 	}

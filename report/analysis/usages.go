@@ -131,12 +131,12 @@ func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 			}
 			units++
 			all.Source = u.Source
-			all.Samples = all.Samples + u.Samples
-			sum.Millicores = sum.Millicores + u.Millicores
-			sum.MostMillicores = sum.MostMillicores + u.MostMillicores
+			all.Samples += u.Samples
+			sum.Millicores += u.Millicores
+			sum.MostMillicores += u.MostMillicores
 			sum.GroupMillicores += u.GroupMillicores
-			sum.LagSeconds = sum.LagSeconds + u.LagSeconds
-			sum.WindowSeconds = sum.WindowSeconds + u.WindowSeconds
+			sum.LagSeconds += u.LagSeconds
+			sum.WindowSeconds += u.WindowSeconds
 		}
 		if units > 0 {
 			values.add(role, sum.Millicores, sum.MostMillicores, sum.GroupMillicores, sum.LagSeconds/units,
@@ -216,10 +216,10 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 		sums := map[string]lab.ProcessUsage{} // by name, which all replicas of a service share
 		for _, p := range trial.Metered.Processes {
 			sum := sums[p.Name]
-			sum.CPUSeconds = sum.CPUSeconds + p.CPUSeconds
-			sum.PeakMemoryBytes = sum.PeakMemoryBytes + p.PeakMemoryBytes
-			sum.ReceivedBytes = sum.ReceivedBytes + p.ReceivedBytes
-			sum.SentBytes = sum.SentBytes + p.SentBytes
+			sum.CPUSeconds += p.CPUSeconds
+			sum.PeakMemoryBytes += p.PeakMemoryBytes
+			sum.ReceivedBytes += p.ReceivedBytes
+			sum.SentBytes += p.SentBytes
 			sums[p.Name] = sum
 		}
 		for name, p := range sums {

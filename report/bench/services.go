@@ -142,8 +142,8 @@ func (t *tally) addServices(
 		var self, path float64 // of the work of the service itself, without calls
 		for _, part := range traced.Parts {
 			if part.Service == s.name && part.Kind == lab.SegmentBusiness {
-				self = self + pick(part.Self)
-				path = path + pick(part.Path)
+				self += pick(part.Self)
+				path += pick(part.Path)
 			}
 		}
 		t.addAgainst(of+"self time of "+s.name, self, s.own, 0.02, n)

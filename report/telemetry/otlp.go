@@ -53,7 +53,7 @@ func newSender(url string) *sender {
 		defer close(s.done)
 		for m := range s.waiting {
 			if err := s.post(m); err != nil {
-				s.failed = s.failed + 1
+				s.failed++
 				s.why = cmp.Or(s.why, err) // later ones may only follow from it
 			}
 		}

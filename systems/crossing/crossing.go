@@ -241,10 +241,10 @@ func (System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Au
 			continue
 		}
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == report.Unit })
-		all.Right = all.Right + account.Right
-		all.Wrong = all.Wrong + account.Wrong
-		all.Before = all.Before + account.Before
-		all.Served = all.Served + account.Served
+		all.Right += account.Right
+		all.Wrong += account.Wrong
+		all.Before += account.Before
+		all.Served += account.Served
 	}
 	audit := lab.Audit{Verdict: lab.AuditUnknown,
 		Counts: map[string]int64{"right": all.Right, "wrong": all.Wrong, "served": all.Served}}

@@ -149,7 +149,7 @@ func grouped(m model.Model, group []string) model.Unit {
 		outside := func(c string) bool { return !slices.Contains(group, c) }
 		if !slices.ContainsFunc(u.Components, outside) {
 			whole = append(whole, u)
-			rest = rest - len(u.Components)
+			rest -= len(u.Components)
 		}
 	}
 	if rest == 0 && len(whole) == 1 {

@@ -292,10 +292,10 @@ func TestUsageOfEachPartOfTheSystem(t *testing.T) {
 		metered.Units = append(metered.Units,
 			lab.UnitUsage{Unit: lab.Unit{Name: name, Role: role}, Host: host, Usage: used})
 		of := metered.Roles[role]
-		of.Units = of.Units + 1
-		of.CPUSeconds = of.CPUSeconds + cpu
-		of.MeanMemoryBytes = of.MeanMemoryBytes + memory
-		of.PeakMemoryBytes = of.PeakMemoryBytes + 2*memory
+		of.Units++
+		of.CPUSeconds += cpu
+		of.MeanMemoryBytes += memory
+		of.PeakMemoryBytes += 2 * memory
 		metered.Roles[role] = of
 	}
 	add(lab.RoleGenerator, lab.RoleGenerator, lab.UnitHost{}, 100, 1000)

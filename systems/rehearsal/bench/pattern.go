@@ -37,7 +37,7 @@ func (p player) pattern(m model.Model, to target) (pattern, error) {
 // itself. The model keeps the measurements at the rates, since cleave rehearse plays every rate measured.
 func (of pattern) model(m model.Model, rates []float64) model.Model {
 	m = m.Rewritten(func(*model.Call) {}) // a deep copy
-	m.Name = m.Name + " pattern"
+	m.Name += " pattern"
 	m.Units = slices.Clone(m.Units)
 	front := m.UnitOf(m.Operations[0].Call.Component)
 	m.Units[front].Components = slices.Concat(m.Units[front].Components, of.callees())

@@ -90,9 +90,9 @@ func (r *rehearsed) sum() []rehearsal.Tally {
 	all := make([]rehearsal.Tally, len(r.design.Calls))
 	for _, u := range r.units {
 		for i, t := range u.Account().Calls {
-			all[i].Made = all[i].Made + t.Made
-			all[i].Served = all[i].Served + t.Served
-			all[i].Done = all[i].Done + t.Done
+			all[i].Made += t.Made
+			all[i].Served += t.Served
+			all[i].Done += t.Done
 		}
 	}
 	return all
@@ -128,7 +128,7 @@ func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 				// A fractional count is random, and so are the counts of the calls below it: check the others.
 				want, whole := float64(operations), true
 				for at := call; at != nil; at = at.Caller {
-					want = want * at.Count
+					want *= at.Count
 					whole = whole && at.Count == math.Trunc(at.Count)
 				}
 				if played := got.Served - before[i].Served; whole && float64(played) != want {

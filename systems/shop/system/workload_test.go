@@ -117,7 +117,7 @@ func TestSharesOfOrders(t *testing.T) {
 		all := 0.0
 		of := map[string]float64{}
 		for _, flow := range s.Flows {
-			all = all + flow.Weight
+			all += flow.Weight
 			of[flow.Name] = flow.Weight
 		}
 		if 10*of["regretted"] != 3*all || 10*of["repriced"] != 2*all {
