@@ -182,7 +182,7 @@ func (j LoadJob) Rest() time.Duration {
 	if j.Count > 0 {
 		length = j.Over // Duration is its limit
 	}
-	return min(max(time.Duration(restShare*length*float64(time.Second)), shortestRest), longestRest)
+	return min(max(Seconds(restShare*length), shortestRest), longestRest)
 }
 
 // ReadyCheck says when a system is ready for the load: as soon as it answers a GET of Path

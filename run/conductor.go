@@ -305,7 +305,7 @@ func (e *experiment) attempt(
 	if times > 1 {
 		trial.Lengthened = times
 	}
-	timeout := time.Duration(times * e.plan.Study.Design.TrialTimeout * float64(time.Second))
+	timeout := lab.Seconds(times * e.plan.Study.Design.TrialTimeout)
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after %v", timeout))
 	defer cancel()
 	logs, failure, cleanup := e.play(limited, setting, dir, observation, watch, &trial)

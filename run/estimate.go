@@ -41,7 +41,7 @@ func (l *looks) estimateTime(next []lab.PlannedTrial, before []lab.Trial) time.D
 			sum += t.seconds / float64(len(t.trials))
 		}
 	}
-	return time.Duration(sum * float64(time.Second))
+	return lab.Seconds(sum)
 }
 
 // lengthened returns the time in seconds that a trial would have taken if its load had been longer by a

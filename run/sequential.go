@@ -24,7 +24,7 @@ type looks struct {
 
 // looks returns the state of an experiment before its first look. The time limit begins now.
 func (e *experiment) looks() *looks {
-	within := time.Duration(e.plan.Study.Design.Within * float64(time.Second))
+	within := lab.Seconds(e.plan.Study.Design.Within)
 	return &looks{experiment: e, began: time.Now(), within: within, reported: map[string]string{},
 		isNeeded: func(lab.PlannedTrial) bool { return true }}
 }

@@ -13,7 +13,7 @@ import (
 func clocksApart(clocks *lab.Clocks, byWall, byMonotonic time.Duration) time.Duration {
 	apart := (byWall - byMonotonic).Abs()
 	if clocks != nil {
-		apart += time.Duration(clocks.ApartSeconds * float64(time.Second))
+		apart += lab.Seconds(clocks.ApartSeconds)
 	}
 	return apart
 }
@@ -26,7 +26,7 @@ func withholdByClocks(trial *lab.Trial, metrics []lab.Metric) {
 		if !m.Clocks || !measured || trial.Clocks.CanMeasure(value) {
 			continue
 		}
-		apart := time.Duration(trial.Clocks.ApartSeconds * float64(time.Second)).Round(time.Microsecond)
+		apart := lab.Seconds(trial.Clocks.ApartSeconds).Round(time.Microsecond)
 		withhold(trial, m, fmt.Sprintf("clocks differ by up to %v, and it was %.3g s", apart, value))
 	}
 }

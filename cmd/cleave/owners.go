@@ -207,7 +207,7 @@ func (o owned) checkConsent(ctx context.Context, guard consent.Guard, plan lab.P
 		if load := plan.Study.Load; load != nil {
 			request.Rate *= longestFlow(load.Scenario)
 			length := (load.Duration + load.LongestWarmUp()) * max(1, plan.Study.Design.Lengthen)
-			request.Duration = time.Duration(length * float64(time.Second))
+			request.Duration = lab.Seconds(length)
 		}
 		limited, cancel := context.WithTimeout(ctx, serverPatience) // each of many hosts may be slow
 		_, err = guard.Admit(limited, request)

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/search"
@@ -146,7 +145,7 @@ func searchSeconds(l lab.Load) float64 {
 const trialOverhead = 1.5
 
 func durationText(seconds float64) string {
-	return progress.Duration(time.Duration(seconds * float64(time.Second)))
+	return progress.Duration(lab.Seconds(seconds))
 }
 
 // earlierRun holds the times of an earlier run.

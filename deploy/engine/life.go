@@ -60,9 +60,8 @@ func HealthcheckOf(h *lab.HealthCheck) *Healthcheck {
 	case h.Port != 0: // we call the container's port, and the daemon runs no command in it
 		return &Healthcheck{Test: []string{"NONE"}}
 	}
-	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
-	return &Healthcheck{Test: h.Test, Interval: seconds(h.Interval), Timeout: seconds(h.Timeout),
-		StartPeriod: seconds(h.StartPeriod), StartInterval: seconds(h.StartInterval), Retries: h.Retries}
+	return &Healthcheck{Test: h.Test, Interval: lab.Seconds(h.Interval), Timeout: lab.Seconds(h.Timeout),
+		StartPeriod: lab.Seconds(h.StartPeriod), StartInterval: lab.Seconds(h.StartInterval), Retries: h.Retries}
 }
 
 // lookAgain is the pause between two questions to the daemon for the state of a container.

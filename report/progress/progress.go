@@ -153,7 +153,7 @@ func (t *tracker) timeText() string {
 }
 
 // seconds formats seconds as Duration does.
-func seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
+func seconds(s float64) string { return Duration(lab.Seconds(s)) }
 
 // leftText returns the time left, or "" if no trial is left or no estimate can be made yet.
 func (t *tracker) leftText() string {

@@ -215,4 +215,4 @@ func verdicts(l load, s server, blocks, experiments int, seed uint64) []float64 
 }
 
 // seconds converts a number of seconds to a duration.
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func seconds(s float64) time.Duration { return lab.Seconds(s) }

@@ -188,7 +188,7 @@ func (q preparedQuery) poll(ctx context.Context) (answer, violation string, err 
 		return "", "", errors.New("its sql must be a SELECT, a WITH, a VALUES or a SHOW, and write no file")
 	}
 	within := min(q.Within, maxWait.Seconds()) // a plan from elsewhere may exceed it
-	last := time.Now().Add(time.Duration(within * float64(time.Second)))
+	last := time.Now().Add(lab.Seconds(within))
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		var found table
 		if found, err = q.ask(ctx); err == nil {

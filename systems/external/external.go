@@ -19,7 +19,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
@@ -191,7 +190,7 @@ func (s System) started(x *lab.ExternalSystem, environment []string) (lab.UnitSp
 		return unit, err
 	}
 	unit.Readiness.Log = x.Ready.Log
-	unit.Readiness.Within = time.Duration(x.Ready.Timeout * float64(time.Second))
+	unit.Readiness.Within = lab.Seconds(x.Ready.Timeout)
 	unit.Readiness.Command, err = s.arguments(x.Ready.Command)
 	return unit, err
 }

@@ -165,7 +165,7 @@ func (d Definition) LongestQueries() (all time.Duration) {
 		return 0
 	}
 	for _, q := range d.Audit.Queries {
-		all += answerTimeout + time.Duration(q.Within*float64(time.Second))
+		all += answerTimeout + lab.Seconds(q.Within)
 	}
 	return all
 }
