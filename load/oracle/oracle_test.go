@@ -23,6 +23,8 @@ func TestOracleTellsRightFromWrong(t *testing.T) {
 		{"default, too many", Expect{}, 429, "", record.Rejected},
 		{"status expected", Expect{Status: "404"}, 404, "", record.OK},
 		{"class expected", Expect{Status: "2xx"}, 302, "", record.BadStatus},
+		{"ten statuses expected", Expect{Status: "20x"}, 209, "", record.OK},
+		{"after ten statuses", Expect{Status: "20x"}, 210, "", record.BadStatus},
 		{"range and list", Expect{Status: "200-204, 404"}, 203, "", record.OK},
 		{"failure behind 200", Expect{Body: []string{`"ok":true`}}, 200, `{"ok":false}`, record.Failed},
 		{"text", Expect{Body: []string{`"ok":true`}}, 200, document, record.OK},
@@ -203,13 +205,13 @@ func TestExpectationAsOneText(t *testing.T) {
 
 func TestExpectationsThatAreMistakes(t *testing.T) {
 	_, err := New(Expect{
-		Status: "20,99,600,300-200,abc", Body: []string{"", "re:", "re:("},
+		Status: "20,99,600,300-200,abc,2x0,x00", Body: []string{"", "re:", "re:("},
 		JSON: map[string]string{"": "1", "a..b": "1"},
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if lines := strings.Split(err.Error(), "\n"); len(lines) != 10 {
-		t.Errorf("%d mistakes are named, want 10:\n%v", len(lines), err)
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 12 {
+		t.Errorf("%d mistakes are named, want 12:\n%v", len(lines), err)
 	}
 }

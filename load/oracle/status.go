@@ -40,12 +40,14 @@ func newStatuses(text, byDefault string, parse func(string) (from, to int, err e
 	return s, errors.Join(mistakes...)
 }
 
-// httpStatus parses "200", "2xx" or "200-299".
+// httpStatus parses "200", "20x", "2xx" or "200-299".
 func httpStatus(text string) (from, to int, err error) {
 	low, high, isRange := strings.Cut(text, "-")
 	if !isRange {
-		low = strings.ReplaceAll(text, "x", "0")
-		high = strings.ReplaceAll(text, "x", "9")
+		digits := strings.TrimRight(text, "x")
+		places := len(text) - len(digits)
+		low = digits + strings.Repeat("0", places)
+		high = digits + strings.Repeat("9", places)
 	}
 	from, lowErr := strconv.Atoi(low)
 	to, highErr := strconv.Atoi(high)
