@@ -383,7 +383,8 @@ func TestHours(t *testing.T) {
 			t.Errorf("%s at %s: until %v, %v, want %q", c.hours, c.now, end, open, c.end)
 		}
 	}
-	for _, bad := range []string{"", "9-17", "25:00-26:00", "09:00", "09:00-17:61", "09:00-17:00 Nowhere"} {
+	for _, bad := range []string{"", "9-17", "25:00-26:00", "09:00", "09:00-17:61", "09:00-17:00 Nowhere",
+		"09:00-17:00 Local", "09:00-17:00 localtime"} {
 		if _, err := ParseHours(bad); err == nil {
 			t.Errorf("hours %q: no error", bad)
 		}

@@ -36,13 +36,22 @@ func ParseHours(text string) (Hours, error) {
 		return h, wrong
 	}
 	if named {
-		if h.zone, err = time.LoadLocation(strings.TrimSpace(zone)); err != nil {
+		if h.zone, err = namedZone(strings.TrimSpace(zone)); err != nil {
 			return h, fmt.Errorf("hours %q: %w: use a zone such as UTC or Europe/Berlin", text, err)
 		}
 	}
 	h.from = clock(begin)
 	h.to = clock(end)
 	return h, nil
+}
+
+// namedZone returns the time zone of a name. It refuses the names that stand for the zone of this host: the
+// owner of a target cannot know it.
+func namedZone(name string) (*time.Location, error) {
+	if name == "Local" || name == "localtime" {
+		return nil, fmt.Errorf("time zone %s is another one on every host", name)
+	}
+	return time.LoadLocation(name)
 }
 
 // clock returns the time from midnight to the hour and minute of t.
