@@ -84,8 +84,21 @@ func (h Hours) Until(now time.Time) (end time.Time, open bool) {
 }
 
 // at returns the moment of a time of day (clock) on the day of local, or a number of days after that day. It
-// uses the calendar, so that days of 23 and 25 hours are right.
+// uses the calendar, so that days of 23 and 25 hours are right. For a time that the clocks skip in spring, it
+// returns the moment at which they do.
 func (h Hours) at(local time.Time, days int, clock time.Duration) time.Time {
-	return time.Date(local.Year(), local.Month(), local.Day()+days, int(clock/time.Hour),
-		int(clock%time.Hour/time.Minute), 0, 0, h.zone)
+	year, month, day := local.Date()
+	minute := int(clock / time.Minute)
+	wanted := time.Date(year, month, day+days, 0, minute, 0, 0, time.UTC)
+	moment := time.Date(year, month, day+days, 0, minute, 0, 0, h.zone)
+	_, offset := moment.Zone()
+	shown := moment.Add(time.Duration(offset) * time.Second) // what the clocks show, read as UTC
+	start, end := moment.ZoneBounds()
+	switch shown.Compare(wanted) { // time.Date may return a moment on either side of the gap
+	case 1:
+		return start
+	case -1:
+		return end
+	}
+	return moment
 }
