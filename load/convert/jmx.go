@@ -14,7 +14,7 @@ type testPlan struct {
 	counts    map[string]int    // requests by server, counted in the first reading
 	target    string            // scheme and host of most requests; "" if the plan names none
 	constants map[string]string // user-defined variables as written
-	resolved  map[string]string // their values, by expandMarked
+	resolved  map[string]string // their values in the group, by expandMarked
 	group     *threads          // the thread group that is being converted
 	redirects []string          // samplers that follow redirects
 	cookieJar bool              // some sampler has a cookie manager
@@ -39,8 +39,7 @@ func (p *testPlan) convert(data []byte) error {
 		return err
 	}
 	p.constants = map[string]string{}
-	p.resolved = map[string]string{}
-	p.group = &threads{element: root}
+	p.begin(&threads{element: root})
 	elements, err := p.threadGroups(root)
 	if err != nil {
 		return err

@@ -31,11 +31,18 @@ const concurrencyGroup = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyT
 // isGroup reports whether a class is a thread group that can be converted.
 func isGroup(class string) bool { return class == "ThreadGroup" || class == concurrencyGroup }
 
+// begin makes a group the one that is being converted. Constants may refer to variables of the group, so their
+// values in another one do not count.
+func (p *testPlan) begin(g *threads) {
+	p.group = g
+	p.resolved = map[string]string{}
+}
+
 // threadGroup converts the steps and the users of a thread group.
 func (p *testPlan) threadGroup(e *element) *threads {
 	e.reached = true
 	g := &threads{element: e, names: map[string]string{}}
-	p.group = g
+	p.begin(g)
 	users := "ThreadGroup.num_threads"
 	ramp := "ThreadGroup.ramp_time"
 	unit := time.Second

@@ -321,6 +321,17 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+// TestConstantsReferToTheirGroup: a constant stands for what the variables in it are in each group.
+func TestConstantsReferToTheirGroup(t *testing.T) {
+	takes := regex("v(.)", prop("RegexExtractor.template", "$1$"), prop("RegexExtractor.match_number", "1"))
+	below := sampler("A", "/a", takes) + sampler("B", "/${path}", "")
+	got := converts(t, plan(userVariable("path", "b-${v}"), group("G", 1, below), group("H", 2, below)), Options{})
+	want := []string{"1: a b-${v}", "2: a b-${v_2}"}
+	if flows := flowsOf(&got); !reflect.DeepEqual(flows, want) {
+		t.Errorf("flows %q, want %q", flows, want)
+	}
+}
+
 func TestArguments(t *testing.T) {
 	post := prop("HTTPSampler.method", "POST")
 	noMethod := func(path string, more ...string) string {
