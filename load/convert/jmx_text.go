@@ -69,10 +69,18 @@ func (p *testPlan) expand(e *element, text string, depth int) string {
 
 // expandMarked is expand, but it keeps the marks of properties without a default (see unset).
 func (p *testPlan) expandMarked(e *element, text string, depth int) string {
+	if _, _, _, found := cutReference(text); !found {
+		return text // with its backslashes, as in JMeter
+	}
+	return p.expandEscaped(e, text, depth)
+}
+
+// expandEscaped is expandMarked for a text in which a backslash escapes a dollar sign, a comma or a backslash.
+func (p *testPlan) expandEscaped(e *element, text string, depth int) string {
 	var b strings.Builder
 	for {
 		before, reference, after, found := cutReference(text)
-		b.WriteString(before)
+		b.WriteString(unescaped(before, `\,$`))
 		if !found {
 			return b.String()
 		}
@@ -84,21 +92,25 @@ func (p *testPlan) expandMarked(e *element, text string, depth int) string {
 	}
 }
 
-// cutReference cuts out the first ${...}, which may contain other references.
+// cutReference cuts out the first ${...}, which may contain other references. A backslash takes the meaning of
+// the character after it.
 func cutReference(text string) (before, reference, after string, found bool) {
-	at := strings.Index(text, "${")
-	if at < 0 {
-		return text, "", "", false
-	}
-	nested := 0
-	for i := at + 2; i < len(text); i++ {
-		switch {
-		case text[i] == '{':
-			nested++
-		case text[i] == '}' && nested > 0:
-			nested--
-		case text[i] == '}':
-			return text[:at], text[at+2 : i], text[i+1:], true
+	begin, depth := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+		case depth == 0 && strings.HasPrefix(text[i:], "${"):
+			begin = i
+			depth++
+			i++
+		case depth == 0:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth == 0 {
+				return text[:begin], text[begin+2 : i], text[i+1:], true
+			}
 		}
 	}
 	return text, "", "", false
@@ -143,9 +155,7 @@ func (p *testPlan) variable(e *element, name string, depth int) string {
 func (p *testPlan) function(e *element, call string, depth int) string {
 	name, args := splitCall(call)
 	for i := range args {
-		if text := p.expand(e, args[i], depth+1); !referencePattern.MatchString(text) {
-			args[i] = text
-		}
+		args[i] = strings.ReplaceAll(p.expandEscaped(e, args[i], depth+1), unset, "")
 	}
 	// arg returns an argument without outer blanks; "" if it is missing. i is at most 2.
 	arg := func(i int) string { return strings.TrimSpace(slices.Concat(args, make([]string, 3))[i]) }
@@ -190,7 +200,7 @@ func (p *testPlan) function(e *element, call string, depth int) string {
 			value, mark = args[at], ""
 		}
 		p.note(e.where(), "${"+call+"}", "properties of JMeter's command line have no counterpart; the default "+
-			strconv.Quote(value)+" is used")
+			strconv.Quote(readable(value))+" is used")
 		return mark + value
 	}
 	p.note(e.where(), "${"+call+"}",
@@ -198,7 +208,8 @@ func (p *testPlan) function(e *element, call string, depth int) string {
 	return "${" + call + "}"
 }
 
-// splitCall splits a call at its commas, except escaped commas and commas in references.
+// splitCall splits a call at its commas, except escaped commas and commas in references. The arguments keep
+// their backslashes.
 func splitCall(call string) (name string, args []string) {
 	name, rest, hasArgs := strings.Cut(call, "(")
 	if !hasArgs {
@@ -209,9 +220,9 @@ func splitCall(call string) (name string, args []string) {
 	nested := 0
 	for i := 0; i < len(rest); i++ {
 		switch c := rest[i]; {
-		case c == '\\' && i+1 < len(rest) && strings.IndexByte(`,\$`, rest[i+1]) >= 0:
+		case c == '\\' && i+1 < len(rest):
+			current.WriteString(rest[i : i+2])
 			i++
-			current.WriteByte(rest[i])
 		case c == ',' && nested == 0:
 			args = append(args, current.String())
 			current.Reset()

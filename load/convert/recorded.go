@@ -44,7 +44,7 @@ type field struct{ name, value string }
 // secrets.
 func (r *recorded) what() string {
 	address, _, _ := strings.Cut(strings.TrimPrefix(r.address, unknownTarget), "?")
-	return r.method + " " + secret.HidePasswords(referencePattern.ReplaceAllString(address, "{$1}"))
+	return r.method + " " + secret.HidePasswords(readable(address))
 }
 
 // origin returns scheme and host of the request.
@@ -143,7 +143,7 @@ func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool
 	step := scenario.Step{Name: r.name, Body: d.scenarioText(r.body), Expect: r.expect,
 		Extract: r.extract, Think: scenario.Duration(r.think)}
 	if r.name == "" {
-		step.Name = scenario.Literal(r.method + " " + referencePattern.ReplaceAllString(path, "{$1}"))
+		step.Name = scenario.Literal(r.method + " " + readable(path))
 	}
 	if r.url.RawQuery != "" {
 		path += "?" + restoreReferences(requestTarget(r.url.RawQuery))

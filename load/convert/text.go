@@ -98,6 +98,9 @@ func (d *draft) reference(name string) string {
 	return "\ue000" + name + "\ue001"
 }
 
+// readable returns a text for notes, with {name} for each reference.
+func readable(text string) string { return referencePattern.ReplaceAllString(text, "{$1}") }
+
 // restoreReferences restores references that were escaped for a URL.
 func restoreReferences(path string) string {
 	return strings.NewReplacer("%EE%80%80env%3A", "\ue000env:", "%EE%80%80", "\ue000", "%EE%80%81",
