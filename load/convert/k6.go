@@ -42,10 +42,13 @@ type k6Request struct {
 	Headers                        [][2]string
 	Cookies                        []string // their names
 	Takes                          []k6Take
-	Statuses                       []int    // that its checks accept
-	Texts                          []string // that its checks want in the body
-	Sleep                          float64  // pause after it, in seconds
+	Statuses                       []int // that its checks accept
+	Texts                          []k6Text
+	Sleep                          float64 // pause after it, in seconds
 }
+
+// k6Text is a text that the checks of a script want in a header; "": in the body.
+type k6Text struct{ Header, Text string }
 
 // k6Take is a value that a script extracts from an answer.
 type k6Take struct{ Name, Kind, Path string }
@@ -154,7 +157,7 @@ func (d *draft) k6Request(number int, q k6Request, names map[string]string) {
 	}
 	r.expect = scenario.Expect{Status: strings.Join(statuses, ", ")}
 	for _, t := range q.Texts {
-		r.expect.Body = append(r.expect.Body, scenario.Literal(t))
+		r.texts = append(r.texts, field{t.Header, text(t.Text)})
 	}
 	d.keep(r, reason)
 }

@@ -25,6 +25,11 @@
 	const parse = JSON.parse;
 	JSON.parse = (text, ...more) => (text && text[whole] ? part(text[whole], "json", "") : parse(text, ...more));
 
+	// see notes a text that a script looks for in a part of an answer.
+	function see(request, kind, path, wanted) {
+		if (["body", "json", "header"].includes(kind)) request.seen.push({ header: kind === "header" ? path : "", text: String(wanted) });
+	}
+
 	// part returns what stands for a part of an answer: its text is a reference to it.
 	function part(request, kind, path) {
 		const text = () => {
@@ -37,8 +42,8 @@
 		return new Proxy(() => {}, {
 			get(_, key) {
 				if (key === Symbol.toPrimitive || key === "toString" || key === "toJSON" || key === "valueOf") return text;
-				if (key === "includes") return (wanted) => (request.seen.push(String(wanted)), true);
-				if (key === "indexOf" || key === "search") return (wanted) => (request.seen.push(String(wanted)), 0);
+				if (key === "includes") return (wanted) => (see(request, kind, path, wanted), true);
+				if (key === "indexOf" || key === "search") return (wanted) => (see(request, kind, path, wanted), 0);
 				if (key === "length") return 1;
 				if (key === whole) return kind === "body" && path === "" ? request : undefined;
 				if (kind === "json" && lists.includes(key)) return (f) => ofList(part(request, kind, path === "" ? "0" : path + ".0"), path + "." + key, key, f);
@@ -108,9 +113,9 @@
 			if (passing.length > 0 && passing.length < all.length) {
 				request.statuses = request.statuses ? request.statuses.filter((s) => passing.includes(s)) : passing;
 			}
-			for (const text of request.seen) if (passing.length > 0 && !request.texts.includes(text)) request.texts.push(text);
+			if (passing.length > 0) request.texts.push(...request.seen);
 			if (request.seen.length === 0 && (passing.length === 0 || passing.length === all.length)) {
-				note("check " + name, "only statuses and texts of the body are expected: add expect to the step");
+				note("check " + name, "only statuses, and texts of the body and of headers, are expected: add expect to the step");
 			}
 		}
 		return true;

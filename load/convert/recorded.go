@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type recorded struct {
 	mimeType string // type of the body, if no header says it
 	body     string
 	expect   scenario.Expect
+	texts    []field // that its answer must have: of a header, or without a name of the body
 	extract  map[string]scenario.Extraction
 	cookies  []string // names of the cookies that it sends in addition to its headers
 	sets     []string // names of the cookies that its answer sets
@@ -149,11 +151,40 @@ func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool
 		path += "?" + restoreReferences(requestTarget(r.url.RawQuery))
 	}
 	step.Request = d.scenarioText(r.method + " " + path)
+	for _, text := range r.texts {
+		d.expectText(&step, r.where, text)
+	}
 	step.Headers = d.recordedHeaders(source, r, dropped)
 	if _, typed := findHeader(step.Headers, "Content-Type"); !typed && r.body != "" && r.mimeType != "" {
 		step.Headers["Content-Type"] = scenario.Literal(oneLine(r.mimeType))
 	}
 	return step
+}
+
+// expectText adds the expectation of a text in a header, or without a name in the body.
+func (d *draft) expectText(step *scenario.Step, where string, in field) {
+	for _, m := range referencePattern.FindAllStringSubmatch(in.value, -1) {
+		if !d.refs[m[1]] || strings.HasPrefix(m[1], "env:") {
+			d.note(where, "expects "+readable(in.value), "its value is not known when the answer comes")
+			return
+		}
+	}
+	text := d.scenarioText(in.value)
+	if strings.HasPrefix(text, "re:") { // it is no pattern
+		text = "re:" + regexp.QuoteMeta(in.value)
+	}
+	expect := &step.Expect
+	name, known := findHeader(expect.Header, in.name)
+	switch {
+	case text == "", in.name == "" && slices.Contains(expect.Body, text):
+	case in.name == "":
+		expect.Body = append(expect.Body, text)
+	case !known:
+		expect.Header = with(expect.Header, in.name, text)
+	case expect.Header[name] != text:
+		d.note(where, "expects "+readable(in.value)+" in the header "+in.name,
+			"one text for each header; another one counts")
+	}
 }
 
 // recordedHeaders returns the headers that the application sent, without those that the engine or any
