@@ -73,8 +73,10 @@ func badName(host string) string {
 	}
 	// 2130706433, 0x7f.1 and 127.1 are 127.0.0.1 to some resolvers and names to others.
 	last := labels[len(labels)-1]
-	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") &&
-		strings.Trim(last[2:], "0123456789abcdef") == "" {
+	isDecimal := strings.Trim(last, "0123456789") == ""
+	digits, marked := strings.CutPrefix(last, "0x")
+	isHex := marked && strings.Trim(digits, "0123456789abcdef") == ""
+	if isDecimal || isHex {
 		return "it looks like a number, which resolvers read differently"
 	}
 	return ""

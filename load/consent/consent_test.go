@@ -374,8 +374,8 @@ func TestHours(t *testing.T) {
 		{"22:00-05:30 Europe/Berlin", "2026-06-01T20:30:00Z", "2026-06-02T03:30:00Z"},
 		// The night of 25 October 2026 has one hour more in Berlin.
 		{"22:00-05:30 Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T04:30:00Z"},
-		// The clocks skip the times from 2:00 to 3:00 on 29 March in Berlin and on 8 March in New York, and those
-		// from 0:00 to 1:00 on 15 October 2017 in São Paulo.
+		// The clocks skip the times from 2:00 to 3:00 on 29 March in Berlin and on 8 March in New York, and
+		// those from 0:00 to 1:00 on 15 October 2017 in São Paulo.
 		{"22:00-02:30 Europe/Berlin", "2026-03-29T00:59:59Z", "2026-03-29T01:00:00Z"},
 		{"22:00-02:30 Europe/Berlin", "2026-03-29T01:00:00Z", ""},
 		{"22:00-02:00 Europe/Berlin", "2026-03-29T00:59:59Z", "2026-03-29T01:00:00Z"},

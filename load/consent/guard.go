@@ -215,7 +215,8 @@ func (g Guard) prove(ctx context.Context, r Request, p Permission, address netip
 	if err != nil {
 		return fmt.Errorf("%w: %w", r.refuse("there is no proof that you control it", serve), err)
 	}
-	if len(text) > MaxProof || !bytes.Equal(bytes.TrimSpace(text), []byte(p.Token)) {
+	served := string(bytes.TrimSpace(text))
+	if len(text) > MaxProof || served != p.Token {
 		return r.refuse("what it serves as proof is not the token of its entry", serve)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 // Hours is a daily span of time in a time zone.
 type Hours struct {
 	always   bool
-	from, to time.Duration // since midnight; if to is before from, the hours end on the next day
+	from, to int // minutes since midnight; if to is before from, the hours end on the next day
 	zone     *time.Location
 	text     string
 }
@@ -40,8 +40,8 @@ func ParseHours(text string) (Hours, error) {
 			return h, fmt.Errorf("hours %q: %w: use a zone such as UTC or Europe/Berlin", text, err)
 		}
 	}
-	h.from = clock(begin)
-	h.to = clock(end)
+	h.from = minuteOf(begin)
+	h.to = minuteOf(end)
 	return h, nil
 }
 
@@ -54,10 +54,8 @@ func namedZone(name string) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-// clock returns the time from midnight to the hour and minute of t.
-func clock(t time.Time) time.Duration {
-	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
-}
+// minuteOf returns the minutes from midnight to a time of day.
+func minuteOf(t time.Time) int { return 60*t.Hour() + t.Minute() }
 
 // String returns the hours as they were written.
 func (h Hours) String() string { return h.text }
@@ -83,12 +81,11 @@ func (h Hours) Until(now time.Time) (end time.Time, open bool) {
 	return time.Time{}, false
 }
 
-// at returns the moment of a time of day (clock) on the day of local, or a number of days after that day. It
+// at returns the moment of a minute of the day on the day of local, or a number of days after that day. It
 // uses the calendar, so that days of 23 and 25 hours are right. For a time that the clocks skip in spring, it
 // returns the moment at which they do.
-func (h Hours) at(local time.Time, days int, clock time.Duration) time.Time {
+func (h Hours) at(local time.Time, days, minute int) time.Time {
 	year, month, day := local.Date()
-	minute := int(clock / time.Minute)
 	wanted := time.Date(year, month, day+days, 0, minute, 0, 0, time.UTC)
 	moment := time.Date(year, month, day+days, 0, minute, 0, 0, h.zone)
 	_, offset := moment.Zone()
