@@ -46,7 +46,8 @@ func valueCheck(path Path, text string) jsonCheck {
 func JudgeValue(a *Answer, path Path, text []byte, explain bool) (record.Outcome, string) {
 	// Equal texts are the usual case, which allocates nothing.
 	got, found := path.Find(a.Body)
-	if found && (got.Raw == string(text) || got.Type == gjson.String && got.Str == string(text)) {
+	isSame := got.Raw == string(text) || got.Type == gjson.String && got.Str == string(text)
+	if found && isSame {
 		return record.OK, ""
 	}
 	check := valueCheck(path, string(text))
@@ -79,10 +80,12 @@ func (j *jsonCheck) match(document []byte) bool {
 		return false
 	}
 	switch {
-	case got.Type == gjson.String:
-		return got.Str == j.text || j.value.Type == gjson.String && got.Str == j.value.Str
+	case got.Type == gjson.String && got.Str == j.text:
+		return true
 	case got.Type != j.value.Type:
 		return false
+	case got.Type == gjson.String:
+		return got.Str == j.value.Str
 	case got.Type == gjson.Number:
 		return sameNumber(got, j.value)
 	case got.Type == gjson.JSON:
@@ -95,8 +98,11 @@ func (j *jsonCheck) match(document []byte) bool {
 // sameNumber compares numbers by value if they have few digits, otherwise by their text.
 func sameNumber(a, b gjson.Result) bool {
 	const exact = 15 // decimal digits of a float64
-	return a.Raw == b.Raw ||
-		a.Num == b.Num && !math.IsInf(a.Num, 0) && len(a.Raw) <= exact && len(b.Raw) <= exact
+	if a.Raw == b.Raw {
+		return true
+	}
+	isShort := len(a.Raw) <= exact && len(b.Raw) <= exact
+	return isShort && a.Num == b.Num && !math.IsInf(a.Num, 0)
 }
 
 // decode decodes one JSON value. It keeps the digits of numbers.

@@ -32,7 +32,8 @@ type pathStep struct {
 func ParsePath(text string) (Path, error) {
 	p := Path{source: text}
 	rest, rooted := strings.CutPrefix(text, "$")
-	if rooted && rest != "" && rest[0] != '.' && rest[0] != '[' {
+	isPath := rest == "" || strings.ContainsAny(rest[:1], ".[")
+	if rooted && !isPath {
 		rest, rooted = text, false // a key may begin with a dollar sign, such as $id
 	}
 	if !rooted {
@@ -63,7 +64,7 @@ func nextStep(text string) (step pathStep, rest string, err error) {
 	if text[0] != '[' {
 		return pathStep{}, "", fmt.Errorf("%q is neither a dot nor a bracket", text[:1])
 	}
-	if len(text) > 1 && (text[1] == '\'' || text[1] == '"') {
+	if strings.HasPrefix(text, "['") || strings.HasPrefix(text, `["`) {
 		key, behind, found := strings.Cut(text[2:], text[1:2]+"]")
 		if !found {
 			return pathStep{}, "", errors.New("a bracket does not end")
@@ -116,7 +117,8 @@ func (p Path) Find(document []byte) (gjson.Result, bool) {
 // than encoding/json permits.
 func isJSON(text []byte) bool {
 	const deepest = 10_000 // as in encoding/json; the quick check recurses
-	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > deepest {
+	brackets := bytes.Count(text, []byte("[")) + bytes.Count(text, []byte("{"))
+	if brackets > deepest {
 		return json.Valid(text)
 	}
 	return gjson.ValidBytes(text)

@@ -22,7 +22,7 @@ func newTextCheck(header, text string) (textCheck, error) {
 	check := textCheck{header: header, text: []byte(text)}
 	where := "expected " + check.where()
 	expression, isPattern := strings.CutPrefix(text, "re:")
-	if text == "" || isPattern && expression == "" {
+	if expression == "" {
 		return textCheck{}, errors.New(where + ": the text is empty, so every answer would have it")
 	}
 	if !isPattern {
