@@ -17,7 +17,7 @@ import (
 //	         closed loop, where only counts and maxima can be lost
 func (o Objective) Lost(r *record.Results, planned int64) (reasons []string) {
 	for _, t := range o.Terms {
-		if t.Op != "<" && t.Op != "<=" {
+		if !t.isUpper() {
 			continue // a value that is too low can still rise
 		}
 		if reason := t.lost(r, planned); reason != "" {
@@ -53,8 +53,10 @@ func (t Term) lost(r *record.Results, planned int64) string {
 		n = above(r.Times(kind, record.All), t.Limit)
 		share = 1 - rank
 	}
-	// One more than the share, because ranks are rounded.
-	if planned == 0 && share > 0 || float64(n) <= share*float64(planned)+1 {
+	if planned == 0 && share > 0 {
+		return ""
+	}
+	if permitted := share*float64(planned) + 1; float64(n) <= permitted { // + 1, because ranks are rounded
 		return ""
 	}
 	if share == 0 {

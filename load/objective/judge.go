@@ -144,7 +144,8 @@ func (o Objective) Judge(s *record.Summary) (pass bool, reasons []string) {
 func (o Objective) upperTimes(yield func(metric, float64) bool) {
 	for _, t := range o.Terms {
 		m, known := find(t.Metric)
-		if known && m.unit == inSeconds && strings.HasPrefix(t.Op, "<") && !yield(m, t.Limit) {
+		isTime := known && m.unit == inSeconds
+		if isTime && t.isUpper() && !yield(m, t.Limit) {
 			return
 		}
 	}
@@ -202,6 +203,9 @@ func (t Term) missed(s *record.Summary) string {
 	}
 	return fmt.Sprintf("%s is %s, objective %s", t.Metric, m.show(value, t.Share), t)
 }
+
+// isUpper reports whether the limit is one from above.
+func (t Term) isUpper() bool { return t.Op == "<" || t.Op == "<=" }
 
 // holds compares a value with the limit of the condition.
 func (t Term) holds(value float64) bool {
