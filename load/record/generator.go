@@ -109,8 +109,10 @@ const (
 // operation took very long.
 func (s *Summary) Stall() string {
 	longest, p99 := s.ServiceTime.Max, s.ServiceTime.P99
-	if s.Closed == nil || longest == nil || *longest <= stallOfP99*(*p99) ||
-		*longest <= stallOfDuration*s.Duration {
+	if s.Closed == nil || longest == nil {
+		return ""
+	}
+	if *longest <= max(stallOfP99*(*p99), stallOfDuration*s.Duration) {
 		return ""
 	}
 	return fmt.Sprintf("one operation took %.3g s, %.3g times the 99th percentile: in a closed loop all users "+

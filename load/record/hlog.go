@@ -48,7 +48,7 @@ func (l *LogWriter) Write(r *Results) error {
 			continue
 		}
 		for _, o := range Outcomes() {
-			if err := l.line(r, tag(operation, o), r.cells[i*outcomes+int(o)].of(l.kind)); err != nil {
+			if err := l.line(r, tag(operation, o), r.cell(i, o).of(l.kind)); err != nil {
 				return err
 			}
 		}

@@ -61,11 +61,14 @@ func (r *Results) MovedByLateness() []Moved {
 	median := float64(response.ValueAtQuantile(50))
 	for _, q := range []float64{0.5, 0.9, 0.95, 0.99, 0.999, 1} {
 		at := float64(response.ValueAtQuantile(100 * q))
+		rank := q * float64(n)
 		by := float64(lateness.Max())
 		for _, e := range steps {
-			by = min(by, at-valueAtRank(response, q*float64(n)-float64(n-e.Count))+float64(e.ValueAt))
+			later := float64(n - e.Count)
+			by = min(by, at-valueAtRank(response, rank-later)+float64(e.ValueAt))
 		}
-		byChance := at - valueAtRank(response, q*float64(n)-chance*math.Sqrt(float64(n)*q*(1-q)))
+		spread := chance * math.Sqrt(rank*(1-q))
+		byChance := at - valueAtRank(response, rank-spread)
 		add(q, by, maxMoved*at+min(byChance, maxMovedByFew*median))
 	}
 	if len(all) > 0 && all[0].Quantile > 0.99 {
@@ -79,6 +82,7 @@ func valueAtRank(h *hdrhistogram.Histogram, rank float64) float64 {
 	if rank < 1 {
 		return 0
 	}
-	// The middle between two ranks, so that rounding cannot select another rank.
-	return float64(h.ValueAtQuantile(100 * (math.Floor(rank) - 0.5) / float64(h.TotalCount())))
+	middle := math.Floor(rank) - 0.5 // between two ranks, so that rounding cannot select another one
+	value := h.ValueAtQuantile(100 * middle / float64(h.TotalCount()))
+	return float64(value)
 }

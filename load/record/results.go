@@ -121,7 +121,7 @@ func NewResults(o Options) *Results {
 // Add counts one operation. It allocates only for the first operation of its kind. During a load a
 // Recorder calls it.
 func (r *Results) Add(s *Sample) {
-	c := &r.cells[s.Operation*outcomes+int(s.Outcome)]
+	c := r.cell(s.Operation, s.Outcome)
 	if c.response == nil {
 		c.response = newHistogram()
 		c.service = newHistogram()
@@ -143,7 +143,8 @@ func (r *Results) Add(s *Sample) {
 	if s.Resent {
 		counts.Resent++
 	}
-	if !s.Follows && (r.options.Window == 0 || s.Sent < r.options.Window) {
+	inWindow := r.options.Window == 0 || s.Sent < r.options.Window
+	if inWindow && !s.Follows {
 		counts.Achieved++
 	}
 }
@@ -228,7 +229,7 @@ func (r *Results) Operations() []string { return r.options.Operations }
 func (r *Results) Count(operation int, outcome Outcome) int64 {
 	var n int64
 	for _, i := range r.chosen(operation) {
-		if h := r.cells[i*outcomes+int(outcome)].response; h != nil {
+		if h := r.cell(i, outcome).response; h != nil {
 			n += h.TotalCount()
 		}
 	}
@@ -272,10 +273,15 @@ func (r *Results) Times(kind Kind, operation int, of ...Outcome) *hdrhistogram.H
 			continue
 		}
 		for _, o := range of {
-			merged(sum, r.cells[i*outcomes+int(o)].of(kind))
+			merged(sum, r.cell(i, o).of(kind))
 		}
 	}
 	return sum
+}
+
+// cell returns the cell of an operation and an outcome.
+func (r *Results) cell(operation int, outcome Outcome) *cell {
+	return &r.cells[operation*outcomes+int(outcome)]
 }
 
 // of returns the histogram of a kind, or nil if the cell is empty.

@@ -39,13 +39,14 @@ func (s *ErrorSamples) Merge(other ErrorSamples) {
 
 // add adds a text, unless it is empty or known or there are enough samples for its status.
 func (s *ErrorSamples) add(status int, text string) {
-	if text == "" || len((*s)[status]) == maxSamples || slices.Contains((*s)[status], text) {
+	known := (*s)[status]
+	if text == "" || len(known) == maxSamples || slices.Contains(known, text) {
 		return
 	}
 	if *s == nil {
 		*s = ErrorSamples{}
 	}
-	(*s)[status] = append((*s)[status], text)
+	(*s)[status] = append(known, text)
 }
 
 // Sentences returns a sentence for each sample: "status 503 came with: busy".
@@ -64,7 +65,10 @@ func Excerpt(body []byte) string {
 	rest := ""
 	if len(body) > sampleBytes {
 		body, rest = body[:sampleBytes], "..."
-		for i := 0; i < utf8.UTFMax && len(body) > 0 && !utf8.Valid(body); i++ {
+		for range utf8.UTFMax {
+			if utf8.Valid(body) {
+				break
+			}
 			body = body[:len(body)-1] // a character was cut
 		}
 	}

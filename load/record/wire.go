@@ -37,7 +37,7 @@ func (r *Results) MarshalJSON() ([]byte, error) {
 			return nil, err
 		}
 		for _, o := range Outcomes() {
-			c := r.cells[i*outcomes+int(o)]
+			c := r.cell(i, o)
 			response, err := packed(c.response)
 			service, other := packed(c.service)
 			if err := errors.Join(err, other); err != nil {
@@ -114,7 +114,7 @@ func (r *Results) unpack(operation int, one wireOperation) error {
 		if response == nil || service == nil || response.TotalCount() != service.TotalCount() {
 			return fmt.Errorf("outcome %s: response and service times differ in number", name)
 		}
-		r.cells[operation*outcomes+int(outcome)] = cell{response, service}
+		*r.cell(operation, outcome) = cell{response, service}
 	}
 	return nil
 }
