@@ -142,8 +142,8 @@ func (c *compiler) readFlow(place string, f *Flow) flow {
 	var compiled flow
 	for i := range f.Steps {
 		s := c.readStep(at(place+".steps", i), &f.Steps[i], scope)
-		// No step follows the last one and could send its cookies.
-		s.readsCookies = c.plan.cookies && s.grpc == "" && i < len(f.Steps)-1
+		keepsCookies := c.plan.cookies && s.grpc == ""
+		s.readsCookies = keepsCookies && i < len(f.Steps)-1 // no step after the last one could send them
 		s.needsHeader = s.needsHeader || s.readsCookies
 		compiled.steps = append(compiled.steps, s)
 	}

@@ -73,7 +73,10 @@ func (c *compiler) noteOracle(s *step) {
 		text += ", has " + e.from.String()
 	}
 	text = secret.HidePasswords(text)
-	j.checked = j.checked && (s.oracle.Checked() || s.check != nil || len(s.extract)+len(s.echoes) > 0)
+	asksMore := s.check != nil || len(s.extract)+len(s.echoes) > 0
+	if !asksMore && !s.oracle.Checked() {
+		j.checked = false
+	}
 	if !slices.Contains(j.descriptions, text) {
 		j.descriptions = append(j.descriptions, text)
 	}
@@ -105,8 +108,9 @@ func (c *compiler) readRequest(place string, s *Step, compiled *step, names *sco
 	if !compiled.relative && len(t) > 0 {
 		t[0].form = asTarget
 	}
+	endsPath := func(c rune) bool { return c <= ' ' || c == 0x7f || c == '#' }
 	for i := range t {
-		if bytes.ContainsFunc(t[i].text, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '#' }) {
+		if bytes.ContainsFunc(t[i].text, endsPath) {
 			c.problem(place, "request %q: the path has a space, a control character or #: write %%20 or %%23 instead",
 				shown)
 			return
@@ -156,7 +160,9 @@ func newJSONTemplate(body any, find lookup) (template, error) {
 			behind = t[i+1].text
 		}
 		// A value that is the whole text loses the quotes, unless its kind is always a text.
-		if p := &t[i]; p.slot >= 0 && p.kind != plain && opensText(p.text) && closesText(behind) {
+		p := &t[i]
+		mayBeBare := p.slot >= 0 && p.kind != plain
+		if mayBeBare && opensText(p.text) && closesText(behind) {
 			if p.kind == anyText {
 				p.form = asJSON
 			}
@@ -169,13 +175,17 @@ func newJSONTemplate(body any, find lookup) (template, error) {
 
 // opensText reports whether JSON ends with the opening quote of a text.
 func opensText(text []byte) bool {
-	i := len(text) - 1
-	return i == 0 && text[0] == '"' || i > 0 && text[i] == '"' && bytes.IndexByte([]byte("[,:"), text[i-1]) >= 0
+	before, isQuote := bytes.CutSuffix(text, []byte(`"`))
+	if !isQuote || len(before) == 0 {
+		return isQuote
+	}
+	return bytes.IndexByte([]byte("[,:"), before[len(before)-1]) >= 0
 }
 
 // closesText reports whether JSON begins with the closing quote of a text that is not a key.
 func closesText(text []byte) bool {
-	return len(text) > 0 && text[0] == '"' && (len(text) == 1 || text[1] != ':')
+	after, isQuote := bytes.CutPrefix(text, []byte(`"`))
+	return isQuote && !bytes.HasPrefix(after, []byte(":"))
 }
 
 // readHeaders merges the headers of the file with those of the step.
@@ -241,7 +251,9 @@ func (c *compiler) readExpect(place string, s *Step, compiled *step, names *scop
 
 // readExtract compiles the extractions of a step, for the steps after it.
 func (c *compiler) readExtract(place string, s *Step, compiled *step, names *scope) {
-	compiled.needsHeader = compiled.needsHeader || compiled.oracle.ReadsHeader() || s.Check != nil
+	if compiled.oracle.ReadsHeader() || s.Check != nil {
+		compiled.needsHeader = true
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Extract)) {
 		place := place + ".extract." + name
 		c.checkName(place, name)
@@ -265,5 +277,7 @@ func (c *compiler) readExtract(place string, s *Step, compiled *step, names *sco
 		compiled.extract = append(compiled.extract, extraction{name: name, slot: c.slot(name), from: from})
 		names.extracted[name] = true
 	}
-	compiled.needsBody = compiled.needsBody || compiled.oracle.ReadsBody() || s.Check != nil
+	if compiled.oracle.ReadsBody() || s.Check != nil {
+		compiled.needsBody = true
+	}
 }

@@ -58,8 +58,10 @@ func (s *Session) setCookie(text []byte) {
 func expires(attributes []byte) bool {
 	for attribute := range bytes.SplitSeq(attributes, []byte(";")) {
 		name, age, _ := bytes.Cut(attribute, []byte("="))
-		if age = bytes.TrimSpace(age); bytes.EqualFold(bytes.TrimSpace(name), []byte("max-age")) {
-			return len(age) > 0 && (age[0] == '-' || len(bytes.Trim(age, "0")) == 0)
+		if bytes.EqualFold(bytes.TrimSpace(name), []byte("max-age")) {
+			age = bytes.TrimSpace(age)
+			isZero := len(age) > 0 && len(bytes.Trim(age, "0")) == 0
+			return isZero || bytes.HasPrefix(age, []byte("-"))
 		}
 	}
 	return false

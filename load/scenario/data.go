@@ -65,7 +65,7 @@ func (c *compiler) readData() {
 			c.problem(place, "%s is the name of a value already", name)
 		}
 		t := &table{name: name, random: d.Order == random}
-		if d.Order != "" && d.Order != sequential && d.Order != random {
+		if !slices.Contains([]string{"", sequential, random}, d.Order) {
 			c.problem(place, "data %s: order %q: use %s or %s", name, d.Order, sequential, random)
 		}
 		if err := t.read(c.folder, d); err != nil {

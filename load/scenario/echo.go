@@ -47,7 +47,8 @@ func literalUnlessPattern(text string) string {
 func (c *compiler) takeEchoes(place string, e Expect, names *scope) (fixed Expect, echoes []echo) {
 	fixed = Expect{Status: e.Status}
 	add := func(text string, path *oracle.Path, header string) (isFixed bool) {
-		if !strings.Contains(text, "${") || strings.HasPrefix(text, "re:") && path == nil {
+		isPattern := path == nil && strings.HasPrefix(text, "re:")
+		if isPattern || !strings.Contains(text, "${") {
 			return true
 		}
 		t, err := newTemplate(text, verbatim, names.find)

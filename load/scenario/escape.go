@@ -42,7 +42,7 @@ func appendTarget(out, text []byte) []byte {
 // spaces, as recipients do by RFC 9110, 5.5.
 func appendHeaderText(out, text []byte) []byte {
 	for _, c := range text {
-		if c < ' ' && c != '\t' || c == 0x7f {
+		if isControl(rune(c)) {
 			c = ' '
 		}
 		out = append(out, c)

@@ -28,16 +28,17 @@ type source interface {
 
 // newSource returns the source of an Extraction, or an error if it is not valid.
 func newSource(e Extraction) (source, error) {
-	switch {
-	case e.JSON != "" && e.Header == "" && e.Regexp == "":
+	switch e {
+	case Extraction{}:
+	case Extraction{JSON: e.JSON}:
 		path, err := oracle.ParsePath(e.JSON)
 		return fromJSON{path}, err
-	case e.Header != "" && e.JSON == "" && e.Regexp == "":
+	case Extraction{Header: e.Header}:
 		if !httpguts.ValidHeaderFieldName(e.Header) {
 			return nil, fmt.Errorf("%q is no name of a header", e.Header)
 		}
 		return fromHeader(e.Header), nil
-	case e.Regexp != "" && e.JSON == "" && e.Header == "":
+	case Extraction{Regexp: e.Regexp}:
 		pattern, err := regexp.Compile(e.Regexp)
 		if err != nil {
 			return nil, err

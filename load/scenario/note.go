@@ -34,8 +34,11 @@ func (s *Session) Notes() []byte {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(appendJSONText(append(out, '"'), []byte(n.name)), `":"`...)
-		out = append(appendJSONText(out, text), '"')
+		out = append(out, '"')
+		out = appendJSONText(out, []byte(n.name))
+		out = append(out, `":"`...)
+		out = appendJSONText(out, text)
+		out = append(out, '"')
 	}
 	return append(out, '}')
 }

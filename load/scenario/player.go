@@ -101,7 +101,8 @@ func (p *Player) Taken() int64 {
 // newRandom returns the random numbers of one part of one load. The seed is spread over all bits, so that
 // the numbers of neighbouring seeds, parts and loads are independent.
 func newRandom(seed uint64, part, load int) *rand.Rand {
-	spread := rand.New(rand.NewPCG(seed, uint64(part)|uint64(load)<<32))
+	stream := uint64(part) | uint64(load)<<32
+	spread := rand.New(rand.NewPCG(seed, stream))
 	return rand.New(rand.NewPCG(spread.Uint64(), spread.Uint64()))
 }
 
@@ -110,7 +111,8 @@ func newRequest(s *step, at Origin, last bool) request {
 	r := request{step: s, host: at.Host, path: s.path,
 		traced: at.TraceShare > 0 && !s.has(traceparent)}
 	if s.relative && at.Path != "" {
-		r.path = slices.Concat(template{{text: []byte(strings.TrimSuffix(at.Path, "/")), slot: -1}}, s.path)
+		prefix := strings.TrimSuffix(at.Path, "/")
+		r.path = slices.Concat(template{{text: []byte(prefix), slot: -1}}, s.path)
 	}
 	if s.grpc == "" {
 		r.head = r.newHead(at.Close && last)
@@ -122,7 +124,8 @@ func newRequest(s *step, at Origin, last bool) request {
 		r.fixedPath = string(r.path.appendTo(nil, nil))
 	}
 	r.fixedHeader = r.newFixedHeader()
-	if r.head = joined(r.head); r.head.fixed() && r.cookie.fixed() && r.fixedBody != nil {
+	r.head = joined(r.head)
+	if r.head.fixed() && r.cookie.fixed() && r.fixedBody != nil {
 		session := Session{}
 		r.fixed = slices.Clone(session.write(&r))
 		line := "\r\n" + traceparent + ": "

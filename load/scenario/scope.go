@@ -66,7 +66,8 @@ func (s *scope) unknown(name string) error {
 			return fmt.Errorf("${%s} is used before step %d extracts it", name, i+1)
 		}
 	}
-	known := slices.Concat(slices.Collect(maps.Keys(s.values)), slices.Collect(maps.Keys(s.extracted)))
+	known := slices.Collect(maps.Keys(s.values))
+	known = slices.AppendSeq(known, maps.Keys(s.extracted))
 	for data := range s.data {
 		known = append(known, data+".COLUMN")
 	}
