@@ -101,14 +101,14 @@ func readLine(line []byte) (l logged, ok bool) {
 	if bytes.HasPrefix(line, []byte("{")) && gjson.ValidBytes(line) {
 		return readObject(gjson.ParseBytes(line))
 	}
-	m := commonLine.FindSubmatch(line)
+	m := commonLine.FindStringSubmatch(string(line))
 	if m == nil {
 		return l, false
 	}
-	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(m[1]))
-	status, _ := strconv.ParseInt(string(m[4]), 10, 64) // three digits
-	return logged{at, !hasFraction(string(m[1])), string(m[2]), strings.ToValidUTF8(string(m[3]), "%EF%BF%BD"),
-		status}, err == nil
+	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", m[1])
+	target := strings.ToValidUTF8(m[3], "%EF%BF%BD")
+	status, _ := strconv.ParseInt(m[4], 10, 64) // three digits
+	return logged{at, !hasFraction(m[1]), m[2], target, status}, err == nil
 }
 
 // readObject reads a request of a log in JSON. It knows the field names of nginx, Caddy, Traefik, Envoy
@@ -130,9 +130,10 @@ func readObject(of gjson.Result) (l logged, ok bool) {
 	if query != "" && !strings.Contains(l.target, "?") {
 		l.target += "?" + strings.TrimPrefix(query, "?")
 	}
-	if words := strings.Fields(first("request").String()); l.method == "" && len(words) > 1 {
+	words := strings.Fields(first("request").String()) // "GET / HTTP/1.1"
+	if l.method == "" && len(words) > 1 {
 		l.method = words[0]
-		l.target = words[1] // "GET / HTTP/1.1"
+		l.target = words[1]
 	}
 	if u, err := url.Parse(l.target); err == nil && u.Host != "" {
 		l.target = u.RequestURI()
@@ -157,7 +158,8 @@ func logTime(value gjson.Result) (at time.Time, inWholeSeconds, ok bool) {
 			seconds /= 1000
 		}
 		whole, fraction := math.Modf(seconds)
-		return time.Unix(int64(whole), int64(fraction*1e9)).Round(time.Microsecond), inWholeSeconds, seconds > 0
+		at = time.Unix(int64(whole), int64(fraction*1e9))
+		return at.Round(time.Microsecond), inWholeSeconds, seconds > 0
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999-0700",
 		"02/Jan/2006:15:04:05 -0700", "2006-01-02 15:04:05.999999999"} {
@@ -183,7 +185,8 @@ func (d *draft) replayRows(rows []logged) {
 	var table [][]string
 	for _, l := range rows {
 		fmt.Fprintf(&times, "%.6f\n", l.at.Sub(rows[0].at).Seconds())
-		table = append(table, []string{strings.TrimPrefix(l.target, "/"), strconv.Itoa(int(l.status))})
+		path := strings.TrimPrefix(l.target, "/")
+		table = append(table, []string{path, strconv.FormatInt(l.status, 10)})
 	}
 	d.beside[stem+"-"+name+".csv"] = csvOf([]string{"path", "status"}, table)
 	d.beside[stem+"-times.txt"] = []byte(times.String())
@@ -207,7 +210,8 @@ func spreadSeconds(rows []logged) (spread int) {
 	}
 	for _, same := range whole {
 		for k, i := range same {
-			rows[i].at = rows[i].at.Add(time.Duration(k) * time.Second / time.Duration(len(same)))
+			offset := time.Duration(k) * time.Second / time.Duration(len(same))
+			rows[i].at = rows[i].at.Add(offset)
 		}
 		if len(same) > 1 {
 			spread += len(same)

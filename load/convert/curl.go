@@ -47,8 +47,8 @@ type commands struct {
 
 // curl converts curl commands, as browsers copy them. It runs nothing in a shell.
 func (d *draft) curl(data []byte, options Options) error {
-	if len(data) > maxCommands || nesting(data) > maxBrackets || len(shellWord.FindAll(data,
-		-1)) > maxShellWords {
+	if len(data) > maxCommands || nesting(data) > maxBrackets ||
+		len(shellWord.FindAll(data, -1)) > maxShellWords {
 		return fmt.Errorf("more than %d bytes of commands, or too deeply nested: split them", maxCommands)
 	}
 	if windowsCommand.Match(data) {
@@ -88,18 +88,21 @@ func (c *commands) visit(node syntax.Node) bool {
 // long, or would have to be computed by a shell, as if the input had not set it.
 func (c *commands) assign(assigns []*syntax.Assign) {
 	for _, a := range assigns {
-		value, ok := "", a.Name != nil && a.Index == nil && a.Array == nil && !a.Naked
-		if a.Value != nil && ok {
+		if a.Name == nil || a.Naked { // it assigns nothing
+			continue
+		}
+		value := ""
+		ok := a.Index == nil && a.Array == nil
+		if ok && a.Value != nil {
 			value, ok = c.text(a.Value.Parts)
 		}
 		if ok && a.Append {
 			value = c.variable(a.Name.Value) + value
 			ok = len(value) <= maxText
 		}
-		switch {
-		case ok:
+		if ok {
 			c.variables[a.Name.Value] = value
-		case a.Name != nil && !a.Naked:
+		} else {
 			delete(c.variables, a.Name.Value)
 		}
 	}
@@ -160,7 +163,7 @@ func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			b.WriteString(unescaped(p.Value, ""))
+			b.WriteString(unescaped(p.Value))
 		case *syntax.SglQuoted:
 			value := p.Value
 			if p.Dollar {
@@ -172,15 +175,14 @@ func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 				lit, isLit := inner.(*syntax.Lit)
 				value := ""
 				if isLit {
-					value = unescaped(lit.Value, "\"\\$`\n")
+					value = quotedEscapes.Replace(lit.Value)
 				} else if value, ok = c.text([]syntax.WordPart{inner}); !ok {
 					return "", false
 				}
 				b.WriteString(value)
 			}
 		case *syntax.ParamExp:
-			if p.Param == nil || p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil ||
-				p.Exp != nil || p.Param.Value != identifier(p.Param.Value) {
+			if !isPlain(p) {
 				return "", false
 			}
 			b.WriteString(c.variable(p.Param.Value))
@@ -194,12 +196,24 @@ func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 	return strings.ToValidUTF8(b.String(), "\ufffd"), true
 }
 
-// unescaped removes backslashes in front of the characters in only, or all backslashes if only is empty.
-// A backslash at a line end joins the lines.
-func unescaped(text, only string) string {
+// isPlain reports whether an expansion is the value of a variable, without any operator of the shell.
+func isPlain(p *syntax.ParamExp) bool {
+	hasPrefix := p.Excl || p.Length || p.Width
+	hasSuffix := p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil
+	if hasPrefix || hasSuffix || p.Param == nil {
+		return false
+	}
+	return p.Param.Value == identifier(p.Param.Value)
+}
+
+// quotedEscapes removes the backslashes that escape within double quotes. One at a line end joins the lines.
+var quotedEscapes = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\$`, "$", "\\`", "`", "\\\n", "")
+
+// unescaped removes the backslashes of a text without quotes. One at a line end joins the lines.
+func unescaped(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) && (only == "" || strings.IndexByte(only, text[i+1]) >= 0) {
+		if text[i] == '\\' && i+1 < len(text) {
 			if i++; text[i] == '\n' {
 				continue
 			}
@@ -343,7 +357,7 @@ func (c *commands) command(where string, words []string) {
 	if r.user != "" {
 		c.addAuthorization(where, &r)
 	}
-	usual, mime := "GET", "application/x-www-form-urlencoded"
+	usual, mime := "GET", formType
 	switch {
 	case r.onlyHead:
 		usual = "HEAD"

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,8 +90,8 @@ func (d *draft) har(data []byte, options Options) error {
 		d.keep(r, d.complete(r, item))
 	}
 	slices.SortStableFunc(d.found, func(a, b *recorded) int { return a.start.Compare(b.start) })
-	name := cmp.Or(oneLine(recording.Get("log.pages.0.title").String()), "recording")
-	return d.flow("recording", name, options)
+	title := oneLine(recording.Get("log.pages.0.title").String())
+	return d.flow("recording", cmp.Or(title, "recording"), options)
 }
 
 // complete reads the rest of an entry, and returns the reason why it cannot be a step, or "". A field that
@@ -108,6 +107,7 @@ func (d *draft) complete(r *recorded, of gjson.Result) string {
 	unknown := r.parse()
 	timeErr := r.setTimes(of)
 	_, asks := valueOf(r.headers, "Access-Control-Request-Method")
+	isPreflight := asks && r.method == http.MethodOptions // Fetch, CORS protocol
 	switch cached := of.Get("_fromCache").String(); {
 	case status == 101 || of.Get("_webSocketMessages.0").Exists():
 		return "websockets have no counterpart"
@@ -115,7 +115,7 @@ func (d *draft) complete(r *recorded, of gjson.Result) string {
 		return unknown
 	case kind == "eventsource" || media == "text/event-stream":
 		return "a stream of events has no end that could be timed"
-	case kind == "preflight" || asks && r.method == http.MethodOptions: // Fetch, CORS protocol
+	case kind == "preflight" || isPreflight:
 		return "a browser's own question before a request to another origin; the engine asks none"
 	case cached != "":
 		return "answered by the browser's " + cached + " cache; the target did not see it"
@@ -139,19 +139,22 @@ func (d *draft) complete(r *recorded, of gjson.Result) string {
 	}
 	r.mimeType = request.Get("postData.mimeType").String()
 	r.expect = scenario.Expect{Status: strconv.FormatInt(status, 10)}
+	if kind == "" && slices.Contains([]string{"text/html", "application/xhtml+xml"}, media) {
+		kind = "document"
+	}
 	redirects := status >= 300 && status < 400
-	r.page = !redirects && (kind == "document" ||
-		kind == "" && (media == "text/html" || media == "application/xhtml+xml"))
+	r.page = kind == "document" && !redirects
 	return ""
 }
 
 // setTimes reads when the request of an entry began and ended.
 func (r *recorded) setTimes(of gjson.Result) (err error) {
 	r.start, err = time.Parse(time.RFC3339Nano, of.Get("startedDateTime").String())
-	const longest = 24 * time.Hour // a longer duration is a mistake of the recorder
+	const longest = float64(24 * time.Hour) // a longer duration is a mistake of the recorder
 	r.end = r.start
 	if ms := of.Get("time").Float(); ms > 0 { // it is not if it is NaN
-		r.end = r.start.Add(time.Duration(min(ms, longest.Seconds()*1000) * float64(time.Millisecond)))
+		took := min(ms*float64(time.Millisecond), longest)
+		r.end = r.start.Add(time.Duration(took))
 	}
 	return err
 }
@@ -167,12 +170,11 @@ func sentBody(request gjson.Result) (body, reason string) {
 	}
 	mimeType := data.Get("mimeType").String()
 	text := data.Get("text").String()
-	var fields []string
+	params := data.Get("params")
+	form := fields(params)
 	isUpload := strings.HasPrefix(mimeType, "multipart/") && strings.Contains(text, "filename=")
-	if list := data.Get("params"); list.IsArray() {
-		for _, item := range list.Array() {
-			fields = append(fields, url.QueryEscape(item.Get("name").String())+"="+
-				url.QueryEscape(item.Get("value").String()))
+	if params.IsArray() {
+		for _, item := range params.Array() {
 			isUpload = isUpload || item.Get("fileName").String() != ""
 		}
 	}
@@ -187,10 +189,10 @@ func sentBody(request gjson.Result) (body, reason string) {
 		return string(decoded), ""
 	case encoding != "":
 		return "", "its body has the unknown encoding " + encoding
-	case text != "" || len(fields) == 0:
+	case text != "" || len(form) == 0:
 		return text, ""
-	case !strings.HasPrefix(mimeType, "application/x-www-form-urlencoded"):
+	case !strings.HasPrefix(mimeType, formType):
 		return "", "the recording has only the fields of its body, not the text"
 	}
-	return strings.Join(fields, "&"), ""
+	return encodedForm(form), ""
 }

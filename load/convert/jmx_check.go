@@ -54,8 +54,7 @@ func (p *testPlan) cookieManager(e *element) {
 	for _, c := range e.collection("CookieManager.cookies") {
 		p.note(e.where(), "cookie "+c.name+" = "+c.text("Cookie.value"),
 			"cookies given beforehand are not sent; add a header Cookie")
-		c.used = true
-		c.eachLeaf(func(leaf *property) { leaf.used = true })
+		c.use()
 	}
 }
 
@@ -72,6 +71,12 @@ type wanted struct {
 	fixed    bool   // it has no references
 }
 
+// isPlainText reports whether an expectation can be a text: it is neither empty nor looks like a pattern.
+func isPlainText(text string) bool { return text != "" && !strings.HasPrefix(text, "re:") }
+
+// anyStatus is the expectation of an answer that may be a failure.
+const anyStatus = "200-599"
+
 // responseAssertion converts a Response Assertion: on the status, the headers or the body.
 func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 	kind := int(p.number(a, "Assertion.test_type", typeSubstring))
@@ -87,7 +92,7 @@ func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 		list = append(list, w.template)
 	}
 	if a.truth("Assertion.assume_success") && step.Expect.Status == "" {
-		step.Expect.Status = "200-599"
+		step.Expect.Status = anyStatus
 	}
 	switch all := strings.Join(list, ", "); {
 	case len(texts) == 0:
@@ -124,7 +129,7 @@ func (p *testPlan) expectStatus(a *element, step *scenario.Step, texts []wanted,
 	if all == "" {
 		return
 	}
-	if old := step.Expect.Status; old != "" && old != "200-599" && old != all {
+	if old := step.Expect.Status; !slices.Contains([]string{"", anyStatus, all}, old) {
 		p.note(a.where(), "expects status "+all, "another assertion expects "+old+", which counts")
 		return
 	}
@@ -134,9 +139,10 @@ func (p *testPlan) expectStatus(a *element, step *scenario.Step, texts []wanted,
 // expectBody converts an assertion on texts and patterns that the body must contain, match or equal.
 func (p *testPlan) expectBody(a *element, step *scenario.Step, texts []wanted, kind int) {
 	either := kind&typeOr != 0 && len(texts) > 1
+	contains := kind&typeSubstring != 0 && !either
 	var patterns []string
 	for _, w := range texts {
-		if kind&typeSubstring != 0 && !either && w.template != "" && !strings.HasPrefix(w.template, "re:") {
+		if contains && isPlainText(w.template) {
 			step.Expect.Body = append(step.Expect.Body, w.template)
 			continue
 		}
@@ -179,11 +185,13 @@ func bodyPattern(text string, kind int) string {
 
 // expectHeaders converts an assertion on headers, whose texts have the form "Name: value".
 func (p *testPlan) expectHeaders(a *element, step *scenario.Step, texts []wanted, kind int) {
+	either := kind&typeOr != 0 && len(texts) > 1
+	contains := kind&typeSubstring != 0 && !either
 	for _, w := range texts {
 		name, value, found := strings.Cut(w.template, ":")
 		value = strings.TrimSpace(value)
-		if !found || !validHeader(name, value) || value == "" || kind&typeSubstring == 0 ||
-			strings.HasPrefix(value, "re:") || kind&typeOr != 0 && len(texts) > 1 {
+		isHeader := found && validHeader(name, value) && isPlainText(value)
+		if !contains || !isHeader {
 			p.note(a.where(), "expects "+w.template+" in the headers",
 				"only a text of the form 'Name: value' in one header is checked")
 			continue
@@ -207,7 +215,7 @@ func (p *testPlan) jsonAssertion(a *element, step *scenario.Step) {
 	switch {
 	case !simple:
 		p.note(a.where(), "JSON path "+written, "only paths of names and indices are followed")
-	case a.truth("INVERT") || validate && a.truth("EXPECT_NULL"):
+	case a.truth("INVERT"), validate && a.truth("EXPECT_NULL"):
 		p.note(a.where(), "expects "+written+" to be null or not to be", "only what an answer must have is checked")
 	case validate && isPattern && regexp.QuoteMeta(value) != value:
 		p.note(a.where(), "expects "+written+" to match "+value, "a value at a path is checked, not a pattern")

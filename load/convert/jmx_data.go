@@ -21,7 +21,9 @@ const maxData = 64 << 20
 // user-defined variables before a test begins, the others for their scope.
 func (p *testPlan) variables(root *element) {
 	root.walk(func(e *element) bool {
-		if _, _, once := playsOnce(e.class); !e.enabled || e.skipped || isController(e.class) && !once {
+		_, _, once := playsOnce(e.class)
+		repeats := isController(e.class) && !once
+		if !e.enabled || e.skipped || repeats {
 			return false
 		}
 		switch e.class {
@@ -80,7 +82,7 @@ func (p *testPlan) dataSet(e *element) {
 			columns = append(columns, column)
 		}
 	}
-	skipFirst := e.truth("ignoreFirstLine") && len(columns) > 0
+	skipFirst := e.truth("ignoreFirstLine") || len(columns) == 0
 	if e.text("recycle") == "false" {
 		p.note(e.where(), "rows are used once", "data begins again at its end")
 	}
@@ -94,7 +96,7 @@ func (p *testPlan) dataSet(e *element) {
 		csvName = strings.TrimSuffix(csvName, ".csv") + "-rows.csv"
 	}
 	rows, err := p.readData(file, e.text("fileEncoding"), delimiter, e.truth("quotedData"))
-	if len(rows) > 0 && (len(columns) == 0 || skipFirst) {
+	if skipFirst && len(rows) > 0 {
 		if len(columns) == 0 {
 			columns = rows[0]
 		}
@@ -108,8 +110,9 @@ func (p *testPlan) dataSet(e *element) {
 		if len(columns) > 0 {
 			header += ": " + strings.Join(safeNames(columns), ",")
 		}
-		p.note(e.where(), "data file "+file, fmt.Sprintf("not copied (%v): put it beside the scenario as %s, with "+
-			"commas and %s", err, csvName, header))
+		why := fmt.Sprintf("not copied (%v): put it beside the scenario as %s, with commas and %s", err,
+			csvName, header)
+		p.note(e.where(), "data file "+file, why)
 	} else {
 		p.beside[csvName] = csvOf(columns, rows)
 	}
@@ -125,7 +128,7 @@ func csvOf(columns []string, rows [][]string) []byte {
 	w := csv.NewWriter(&out)
 	_ = w.Write(safeNames(columns)) // a buffer does not fail
 	for _, row := range rows {
-		full := append(slices.Clone(row), make([]string, len(columns))...) // a row may be too short
+		full := slices.Concat(row, make([]string, len(columns))) // a row may be too short
 		_ = w.Write(full[:len(columns)])
 	}
 	w.Flush()

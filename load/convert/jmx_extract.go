@@ -2,6 +2,7 @@ package convert
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,7 @@ func (p *testPlan) match(e *element, name, written string, several bool) (n int,
 	number = strings.TrimSpace(number)
 	n, err := strconv.Atoi(number)
 	switch {
-	case !isConstant || err != nil && number != "":
+	case !isConstant, err != nil && number != "":
 		p.note(e.where(), "match "+written+" of "+name, "not a number that is known beforehand; the first is taken")
 	case n > 0:
 		return n, true
@@ -82,6 +83,9 @@ func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extract
 	match, ok := p.match(e, name, number, true)
 	template := e.text("RegexExtractor.template")
 	compiled, err := regexp.Compile(pattern)
+	if template == "" && err == nil && compiled.NumSubexp() == 1 {
+		template = "$1$"
+	}
 	switch {
 	case !ok:
 	case !isConstant:
@@ -98,11 +102,11 @@ func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extract
 		} else {
 			p.note(e.where(), "pattern "+pattern+" in the headers", "only a whole header is taken ('Name: (.*)')")
 		}
-	case source != "" && source != "false" && source != "unescaped" && source != "as_document":
+	case !slices.Contains([]string{"", "false", "unescaped", "as_document"}, source):
 		p.note(e.where(), "extraction from "+source, "values are taken from headers and bodies only")
 	case template == "$0$":
 		take(name, scenario.Extraction{Regexp: "(" + pattern + ")"})
-	case template != "$1$" && (template != "" || compiled.NumSubexp() != 1):
+	case template != "$1$":
 		p.note(e.where(), "template "+template, "only the first group ($1$) or the whole match ($0$) is taken")
 	default:
 		if source == "unescaped" || source == "as_document" {
@@ -112,6 +116,10 @@ func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extract
 	}
 }
 
+// pathPart matches the first part of a JSON path: a name, an index or a wildcard.
+var pathPart = regexp.MustCompile(`^(?:\.([A-Za-z0-9_-]+)|\[(\d+)\]|\['([A-Za-z0-9_-]+)'\]|` +
+	`\["([A-Za-z0-9_-]+)"\]|(\[\*\]|\.\*))`)
+
 // jsonPath converts a path of names and indices, such as $.items[0]['id'], to items.0.id. The first wildcard
 // becomes the given match, counted from 1, and others the first. simple is false for any other path.
 func jsonPath(path string, match int) (converted string, simple bool) {
@@ -119,10 +127,9 @@ func jsonPath(path string, match int) (converted string, simple bool) {
 	if !found {
 		return "", false
 	}
-	part := regexp.MustCompile(`^(?:\.([A-Za-z0-9_-]+)|\[(\d+)\]|\['([A-Za-z0-9_-]+)'\]|\["([A-Za-z0-9_-]+)"\]|(\[\*\]|\.\*))`)
 	var parts []string
 	for rest != "" {
-		m := part.FindStringSubmatch(rest)
+		m := pathPart.FindStringSubmatch(rest)
 		if m == nil {
 			return "", false
 		}

@@ -31,8 +31,8 @@ const concurrencyGroup = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyT
 // isGroup reports whether a class is a thread group that can be converted.
 func isGroup(class string) bool { return class == "ThreadGroup" || class == concurrencyGroup }
 
-// begin makes a group the one that is being converted. Constants may refer to variables of the group, so their
-// values in another one do not count.
+// begin makes a group the one that is being converted. It forgets the values that constants had in the group
+// before, whose variables they may contain.
 func (p *testPlan) begin(g *threads) {
 	p.group = g
 	p.resolved = map[string]string{}
@@ -89,8 +89,10 @@ func (p *testPlan) groupEnd(g *threads) {
 	loops := main.text("LoopController.loops")
 	rounds, isConstant := p.constant(g.element, loops)
 	n, err := strconv.Atoi(strings.TrimSpace(rounds))
-	switch { // a positive number of iterations counts even with continue_forever; -1 stands for no limit
-	case isConstant && err == nil && n >= 0 && (!forever || n > 0), loops != "" && (!isConstant || err != nil):
+	isNumber := isConstant && err == nil
+	isLimit := n > 0 || n == 0 && !forever // a positive number counts in any case; -1 stands for no limit
+	switch {
+	case isNumber && isLimit, !isNumber && loops != "":
 		p.note(g.where(), loops+" iterations per user", "a load ends after a time, not after iterations")
 	case g.load.Duration == 0:
 		p.note(g.where(), "an endless load", "a load ends after a time, which the command line gives")
@@ -145,11 +147,14 @@ func (p *testPlan) merge(groups []*threads) {
 
 // agrees reports whether two groups can share a load.
 func (g *threads) agrees(other *threads) bool {
-	if g.pace > 0 || other.pace > 0 {
-		return g.pace > 0 && other.pace > 0 && g.load.Arrivals == other.load.Arrivals &&
-			g.load.Duration == other.load.Duration
+	isPaced := g.pace > 0
+	switch {
+	case isPaced != (other.pace > 0), g.load.Duration != other.load.Duration:
+		return false
+	case isPaced:
+		return g.load.Arrivals == other.load.Arrivals
 	}
-	return g.load.RampUp == other.load.RampUp && g.load.Duration == other.load.Duration
+	return g.load.RampUp == other.load.RampUp
 }
 
 // addFlow adds the steps of a group as a flow, with a weight if there are several groups.
@@ -199,7 +204,8 @@ func (p *testPlan) setPace(g *threads, groups []*threads) {
 			continue
 		}
 		pace, arrivals := p.timerPace(timer, g, groups)
-		if pace == 0 || g.pace > 0 && pace >= g.pace {
+		isLowest := g.pace == 0 || pace < g.pace
+		if pace == 0 || !isLowest {
 			continue
 		}
 		g.pace = pace

@@ -113,7 +113,8 @@ func (e *element) scope() []*element {
 		applies = e.parent.scope()
 	}
 	for _, child := range e.children {
-		if child.enabled && !isSampler(child.class) && !isController(child.class) && !isGroup(child.class) {
+		isPlayed := isSampler(child.class) || isController(child.class) || isGroup(child.class)
+		if child.enabled && !isPlayed {
 			applies = append(applies, child)
 		}
 	}
@@ -168,14 +169,16 @@ func (p *testPlan) address(e *element, settings []*element) (path string, ok boo
 	known := true        // known before the load, and no mere default of a property
 	for i, name := range []string{"HTTPSampler.protocol", "HTTPSampler.domain", "HTTPSampler.port"} {
 		text := p.expandMarked(e, setting(settings, name), 0)
-		known = known && !referencePattern.MatchString(text) && !strings.Contains(text, unset)
+		if referencePattern.MatchString(text) || strings.Contains(text, unset) {
+			known = false
+		}
 		server[i] = strings.TrimSpace(text)
 	}
 	path = p.resolve(e, setting(settings, "HTTPSampler.path"))
 	at, valid := "", true // at stays empty if the server is not known
 	scheme, rest, isURL := strings.Cut(path, "://")
 	switch {
-	case isURL && (scheme == "http" || scheme == "https"):
+	case isURL && isHTTP(scheme):
 		end := strings.IndexAny(rest+"/", "/?")
 		if at, valid = origin(scheme, rest[:end], ""); !valid || end == 0 {
 			p.skip(e, "its path is a URL whose server is not known beforehand")
@@ -194,8 +197,8 @@ func (p *testPlan) address(e *element, settings []*element) (path string, ok boo
 	}
 	path = "/" + strings.TrimPrefix(path, "/")
 	if p.counts == nil && at != p.target {
-		p.note(e.where(), method(settings)+" "+requestTarget(path)+" to "+cmp.Or(at, "no server"),
-			"a scenario has one target, "+p.target)
+		request := method(settings) + " " + requestTarget(path)
+		p.note(e.where(), request+" to "+cmp.Or(at, "no server"), "a scenario has one target, "+p.target)
 		return "", false
 	}
 	if p.counts != nil {
@@ -228,7 +231,7 @@ func origin(protocol, domain, port string) (at string, ok bool) {
 	if usual == "" || domain == "" {
 		return "", usual != ""
 	}
-	if port != "" && port != "0" && port != usual {
+	if !slices.Contains([]string{"", "0", usual}, port) {
 		domain = net.JoinHostPort(strings.Trim(domain, "[]"), port)
 	}
 	u, err := url.Parse(protocol + "://" + domain)
@@ -247,7 +250,10 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 		arguments = append(arguments, from.find("HTTPsampler.Arguments").collection("Arguments.arguments")...)
 	}
 	named := slices.ContainsFunc(arguments, func(a *property) bool { return a.text("Argument.name") != "" })
-	raw := setting(settings, "HTTPSampler.postBodyRaw") == "true" || !named && !inQuery
+	raw := setting(settings, "HTTPSampler.postBodyRaw") == "true"
+	if !named && !inQuery {
+		raw = true
+	}
 	var fields []string
 	for _, argument := range arguments {
 		argument.used = true
@@ -258,7 +264,7 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 			fields = append(fields, p.resolve(e, value))
 		case name == "":
 			p.note(e.where(), "argument "+value, "has no name; left out, as JMeter does")
-			argument.eachLeaf(func(leaf *property) { leaf.used = true })
+			argument.use()
 		default:
 			fields = append(fields, p.field(e, argument, name, value))
 		}
@@ -276,7 +282,7 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 	case len(fields) > 0:
 		step.Body = strings.Join(fields, "&")
 		if _, given := findHeader(step.Headers, "Content-Type"); !given {
-			step.Headers["Content-Type"] = "application/x-www-form-urlencoded; charset=UTF-8"
+			step.Headers["Content-Type"] = formType + "; charset=UTF-8"
 		}
 	}
 	step.Request = m + " " + target

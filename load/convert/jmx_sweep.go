@@ -26,8 +26,8 @@ func (p *testPlan) sweep(e *element) {
 // sweepSetting lists a setting that would change the load.
 func (p *testPlan) sweepSetting(e *element, setting *property) {
 	value := strings.TrimSpace(setting.value)
-	neutral, known := neutralSettings()[setting.name]
-	isNeutral := known && (neutral == anyValue || strings.EqualFold(neutral, value))
+	neutral := neutralSettings()[setting.name]
+	isNeutral := neutral == anyValue || strings.EqualFold(neutral, value)
 	isEmpty := strings.Trim(value, ";") == "" // extractors separate their default values by semicolons
 	if isNeutral || isEmpty || setting.used || value == "false" {
 		return

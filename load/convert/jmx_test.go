@@ -297,8 +297,8 @@ func TestTexts(t *testing.T) {
 		{"thread number", "", "/${__threadNum}", "/${thread}", "drawn from the users' numbers"},
 		{"property", "", "/${__P(x,y\\,z)}", "/y,z", `the default "y,z" is used`},
 		{"property without default", "", "/${__P(x)}/${__property(x)}", "/1/x", "have no counterpart"},
-		{"property with a value as its default", userVariable("v", "${__UUID}"), "/${__P(x,${v})}", "/${uuid}",
-			`the default "{uuid}" is used`},
+		{"property with a value as its default", userVariable("v", "${__UUID}"), "/${__P(x,${v})}",
+			"/${uuid}", `the default "{uuid}" is used`},
 		{"escaped reference", userVariable("v", "x"), `/\${v}/${v}`, "/$${v}/x", ""},
 		{"escaped comma and backslash", userVariable("v", "x"), `/a\,b\\c\d${v}`, "/a,b%5Cc%5Cdx", ""},
 		{"backslashes without a reference", "", `/a\,b\${v}`, "/a%5C,b%5C$${v}", ""},
@@ -331,7 +331,8 @@ func TestTexts(t *testing.T) {
 func TestConstantsReferToTheirGroup(t *testing.T) {
 	takes := regex("v(.)", prop("RegexExtractor.template", "$1$"), prop("RegexExtractor.match_number", "1"))
 	below := sampler("A", "/a", takes) + sampler("B", "/${path}", "")
-	got := converts(t, plan(userVariable("path", "b-${v}"), group("G", 1, below), group("H", 2, below)), Options{})
+	got := converts(t, plan(userVariable("path", "b-${v}"), group("G", 1, below), group("H", 2, below)),
+		Options{})
 	want := []string{"1: a b-${v}", "2: a b-${v_2}"}
 	if flows := flowsOf(&got); !reflect.DeepEqual(flows, want) {
 		t.Errorf("flows %q, want %q", flows, want)

@@ -58,7 +58,8 @@ func (p *testPlan) number(e *element, property string, fallback float64) float64
 func (p *testPlan) span(e *element, property string, unit time.Duration) scenario.Duration {
 	longest := float64(366 * 24 * time.Hour / unit)
 	units := min(max(p.number(e, property, 0), 0), longest)
-	return scenario.Duration(time.Duration(units * float64(unit)).Round(time.Microsecond))
+	span := time.Duration(units * float64(unit))
+	return scenario.Duration(span.Round(time.Microsecond))
 }
 
 // expand replaces the variables and functions in a text by their values or by references (see
@@ -75,12 +76,15 @@ func (p *testPlan) expandMarked(e *element, text string, depth int) string {
 	return p.expandEscaped(e, text, depth)
 }
 
-// expandEscaped is expandMarked for a text in which a backslash escapes a dollar sign, a comma or a backslash.
+// escapes removes the backslashes that escape in texts with references, and in arguments of functions.
+var escapes = strings.NewReplacer(`\\`, `\`, `\,`, ",", `\$`, "$")
+
+// expandEscaped is expandMarked for a text in which backslashes escape.
 func (p *testPlan) expandEscaped(e *element, text string, depth int) string {
 	var b strings.Builder
 	for {
 		before, reference, after, found := cutReference(text)
-		b.WriteString(unescaped(before, `\,$`))
+		b.WriteString(escapes.Replace(before))
 		if !found {
 			return b.String()
 		}
@@ -92,8 +96,8 @@ func (p *testPlan) expandEscaped(e *element, text string, depth int) string {
 	}
 }
 
-// cutReference cuts out the first ${...}, which may contain other references. A backslash takes the meaning of
-// the character after it.
+// cutReference cuts out the first ${...}, which may contain other references. A backslash takes the meaning
+// of the character after it.
 func cutReference(text string) (before, reference, after string, found bool) {
 	begin, depth := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -157,8 +161,9 @@ func (p *testPlan) function(e *element, call string, depth int) string {
 	for i := range args {
 		args[i] = strings.ReplaceAll(p.expandEscaped(e, args[i], depth+1), unset, "")
 	}
+	padded := slices.Concat(args, make([]string, 3))
 	// arg returns an argument without outer blanks; "" if it is missing. i is at most 2.
-	arg := func(i int) string { return strings.TrimSpace(slices.Concat(args, make([]string, 3))[i]) }
+	arg := func(i int) string { return strings.TrimSpace(padded[i]) }
 	// drawn adds a generated value, sets the variable if the call names one, and returns the reference.
 	drawn := func(preferred, variable string, v scenario.Value) string {
 		ref := p.newValue(cmp.Or(variable, preferred), v)

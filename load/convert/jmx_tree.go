@@ -68,6 +68,14 @@ func (p *property) eachLeaf(visit func(*property)) {
 	}
 }
 
+// use marks a property and all properties in it as used.
+func (p *property) use() {
+	p.used = true
+	for _, s := range p.sub {
+		s.use()
+	}
+}
+
 // node is an XML element as it was read.
 type node struct {
 	tag   string

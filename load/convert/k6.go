@@ -124,8 +124,9 @@ func (d *draft) k6Request(number int, q k6Request, names map[string]string) {
 		}
 		return text
 	}
+	pause := min(max(q.Sleep, 0), 86400) // seconds
 	r := &recorded{where: where, name: q.Name, method: q.Method, address: text(q.URL), body: text(q.Body),
-		cookies: q.Cookies, think: time.Duration(min(max(q.Sleep, 0), 86400) * float64(time.Second))}
+		cookies: q.Cookies, think: time.Duration(pause * float64(time.Second))}
 	r.address = afterServer.ReplaceAllString(r.address, "$1/\ue000")
 	if strings.HasPrefix(r.address, "\ue000") { // the whole address comes from an answer
 		server := unknownTarget
@@ -139,7 +140,7 @@ func (d *draft) k6Request(number int, q k6Request, names map[string]string) {
 		r.address = unknownTarget + "/" + rest
 	}
 	if q.Form {
-		r.mimeType = "application/x-www-form-urlencoded"
+		r.mimeType = formType
 	}
 	for _, h := range q.Headers {
 		r.headers = append(r.headers, field{h[0], text(h[1])})
@@ -284,7 +285,8 @@ func (s *script) run(source string) error {
 	if _, err := f(sobek.Undefined(), setup); err != nil {
 		return err
 	}
-	text, err := s.json(s.vm.Get("k6").ToObject(s.vm).Get("state"))
+	recorder := s.vm.Get("k6").ToObject(s.vm)
+	text, err := s.json(recorder.Get("state"))
 	if err != nil {
 		return err
 	}

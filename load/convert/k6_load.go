@@ -116,7 +116,8 @@ func (d *draft) k6Load(o k6Options) {
 		return
 	}
 	perMinute := func(rate k6Number) string {
-		return strconv.FormatFloat(float64(rate)*float64(time.Minute)/float64(unit), 'g', 6, 64) + "/m"
+		flows := float64(rate) * float64(time.Minute) / float64(unit)
+		return strconv.FormatFloat(flows, 'g', 6, 64) + "/m"
 	}
 	duration, err := time.ParseDuration(string(cmp.Or(e.Duration, "0s")))
 	if err != nil || duration < 0 {
@@ -166,8 +167,10 @@ func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(k6Num
 	load.Duration = scenario.Duration(total)
 	stays := !slices.ContainsFunc(e.Stages[1:last+1],
 		func(s k6Stage) bool { return s.Target != e.Stages[0].Target })
-	switch first := e.Stages[0]; {
-	case isRate && last == 0 && min(e.StartRate, first.Target) >= 0 && e.StartRate+first.Target > 0:
+	first := e.Stages[0]
+	isRamp := min(e.StartRate, first.Target) >= 0 && e.StartRate+first.Target > 0
+	switch {
+	case isRate && last == 0 && isRamp:
 		load.Ramp = &scenario.Ramp{From: perMinute(e.StartRate), To: perMinute(first.Target)}
 	case !isRate && stays && first.Target >= 1:
 		load.Users = int(min(first.Target, 1e6))
@@ -187,22 +190,33 @@ func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(k6Num
 // k6Threshold matches a threshold that has an equivalent objective.
 var k6Threshold = regexp.MustCompile(`^(p\(([0-9.]+)\)|med|avg|max|rate) *(<=?) *([0-9.]+)$`)
 
+// k6Objective returns the condition of an objective that is equivalent to a threshold, or "".
+func k6Objective(metric, threshold string) string {
+	m := k6Threshold.FindStringSubmatch(threshold)
+	if m == nil {
+		return ""
+	}
+	figure, percentile := m[1], m[2]
+	limit := m[3] + m[4]
+	isRate := figure == "rate"
+	switch {
+	case metric == "http_req_duration" && !isRate:
+		name := map[string]string{"med": "p50", "avg": "mean", "max": "max"}[figure]
+		return cmp.Or(name, "p"+percentile) + limit + "ms"
+	case metric == "http_req_failed" && isRate:
+		return "errors" + limit
+	}
+	return ""
+}
+
 // k6Thresholds lists thresholds, each with its equivalent objective if there is one.
 func (d *draft) k6Thresholds(thresholds map[string]json.RawMessage) {
 	var same []string
 	for _, metric := range sortedKeys(thresholds) {
 		for _, t := range gjson.ParseBytes(thresholds[metric]).Array() {
 			written := strings.TrimSpace(cmp.Or(t.Get("threshold").String(), t.String()))
-			m := k6Threshold.FindStringSubmatch(written)
-			term := ""
-			switch {
-			case m != nil && metric == "http_req_duration" && m[1] != "rate":
-				name := cmp.Or(map[string]string{"med": "p50", "avg": "mean", "max": "max"}[m[1]], "p"+m[2])
-				term = name + m[3] + m[4] + "ms"
-			case m != nil && metric == "http_req_failed" && m[1] == "rate":
-				term = "errors" + m[3] + m[4]
-			}
-			if _, err := objective.Parse(term); term == "" || err != nil {
+			term := k6Objective(metric, written)
+			if _, err := objective.Parse(term); err != nil {
 				d.note("script", "threshold "+metric+" "+written, "no objective says this")
 			} else {
 				same = append(same, term)

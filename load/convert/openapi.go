@@ -38,6 +38,9 @@ type operation struct {
 // key returns the method and the path, as in "GET /orders/{id}".
 func (o *operation) key() string { return o.method + " " + o.path }
 
+// reads reports whether the operation changes no data.
+func (o *operation) reads() bool { return o.method == http.MethodGet || o.method == http.MethodHead }
+
 // openAPI makes a first scenario from an API description.
 func (d *draft) openAPI(data []byte) (err error) {
 	defer func() {
@@ -56,12 +59,12 @@ func (d *draft) openAPI(data []byte) (err error) {
 	a.otherServers()
 	a.collect()
 	for _, key := range sortedKeys(a.operations) {
-		if o := a.operations[key]; o.method == http.MethodGet || o.method == http.MethodHead {
+		if o := a.operations[key]; o.reads() {
 			a.addFlows(o)
 		}
 	}
 	for _, key := range sortedKeys(a.operations) {
-		if o := a.operations[key]; !o.used && o.method != http.MethodGet && o.method != http.MethodHead {
+		if o := a.operations[key]; !o.used && !o.reads() {
 			a.lose(o.key(), "the operation", "it changes data, and no flow that begins with it and reads the result "+
 				"could be made; add it by hand where it is safe")
 		}
@@ -82,11 +85,15 @@ func (a *description) server() {
 		address = serverURL(a.doc.Servers[0])
 	}
 	u, err := url.Parse(address)
+	if err != nil {
+		u = &url.URL{}
+	}
+	hasHost := u.Host != "" && utf8.ValidString(u.Host)
 	switch {
-	case err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && utf8.ValidString(u.Host):
+	case isHTTP(u.Scheme) && hasHost:
 		a.file.Target = strings.TrimSuffix(u.Scheme+"://"+u.Host+u.EscapedPath(), "/")
 		return
-	case err == nil && u.Host == "" && strings.HasPrefix(u.Path, "/"):
+	case u.Host == "" && strings.HasPrefix(u.Path, "/"):
 		a.prefix = strings.TrimSuffix(requestTarget(u.EscapedPath()), "/")
 	case address != "":
 		a.note("servers", secret.HidePasswords(address), "not an address for HTTP")
@@ -140,8 +147,7 @@ func (a *description) collect() {
 			o := &operation{method: method, path: path, spec: byMethod[method]}
 			o.parameters = mergeParameters(item.Parameters, o.spec.Parameters)
 			a.listOtherParts(o)
-			if method == http.MethodOptions || method == http.MethodTrace || method == http.MethodConnect ||
-				!methodToken(method) {
+			if method == http.MethodOptions || method == http.MethodTrace || !methodToken(method) {
 				a.lose(o.key(), "the operation", "asks about the server, not for its work")
 				continue
 			}
@@ -193,11 +199,14 @@ func (a *description) listOtherParts(o *operation) {
 
 // scheme returns the kind of credentials that a security scheme requires.
 func (a *description) scheme(name string) string {
-	if a.doc.Components == nil || a.doc.Components.SecuritySchemes[name] == nil ||
-		a.doc.Components.SecuritySchemes[name].Value == nil {
+	var ref *openapi3.SecuritySchemeRef
+	if a.doc.Components != nil {
+		ref = a.doc.Components.SecuritySchemes[name]
+	}
+	if ref == nil || ref.Value == nil {
 		return "credentials"
 	}
-	s := a.doc.Components.SecuritySchemes[name].Value
+	s := ref.Value
 	return strings.Join(strings.Fields(s.Type+" "+s.Scheme+" "+s.In+" "+s.Name), " ")
 }
 

@@ -133,7 +133,8 @@ func described(p *openapi3.Parameter) bool {
 	}
 	s := p.Schema.Value
 	_, named := ownValue(s)
-	return named || len(s.Enum) > 0 || s.Min != nil && s.Max != nil
+	isBounded := s.Min != nil && s.Max != nil
+	return named || len(s.Enum) > 0 || isBounded
 }
 
 // identity finds where the answer of an operation contains the value of a path parameter: in its body, or
@@ -154,8 +155,11 @@ func (c *chain) identity(
 			return scenario.Extraction{JSON: path}, "${" + c.extracted(name) + "}"
 		}
 	}
+	if !whole || source.method != http.MethodPost {
+		return how, ""
+	}
 	for header := range response.Headers {
-		if whole && source.method == http.MethodPost && strings.EqualFold(header, "Location") {
+		if strings.EqualFold(header, "Location") {
 			return scenario.Extraction{Header: "Location"}, wholeTarget + "${" + c.extracted("location") + "}"
 		}
 	}
@@ -194,7 +198,8 @@ func findIdentity(ref *openapi3.SchemaRef, names []string, depth int) (path stri
 	properties, _ := composed(s, 0)
 	for _, name := range names {
 		for _, property := range sortedKeys(properties) {
-			if p := properties[property]; normal(property) == name && simplePathName(property) && isScalar(p) {
+			isNamed := normal(property) == name && simplePathName(property)
+			if isNamed && isScalar(properties[property]) {
 				return property, true
 			}
 		}
@@ -222,6 +227,6 @@ func isScalar(ref *openapi3.SchemaRef) bool {
 	if ref == nil || ref.Value == nil {
 		return false
 	}
-	kind := kindOf(ref.Value)
-	return kind == openapi3.TypeString || kind == openapi3.TypeInteger || kind == openapi3.TypeNumber
+	scalars := []string{openapi3.TypeString, openapi3.TypeInteger, openapi3.TypeNumber}
+	return slices.Contains(scalars, kindOf(ref.Value))
 }

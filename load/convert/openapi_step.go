@@ -3,6 +3,7 @@ package convert
 import (
 	"mime"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -46,6 +47,9 @@ func (a *description) step(o *operation, path string) (step scenario.Step, reaso
 	return step, reason
 }
 
+// successCode matches the statuses of a description that are a success, in lower case.
+var successCode = regexp.MustCompile(`^2(xx|[0-9][0-9])$`)
+
 // firstSuccess returns the lowest success status in the description, with its response.
 func firstSuccess(responses *openapi3.Responses) (status string, response *openapi3.Response) {
 	if responses == nil {
@@ -54,8 +58,7 @@ func firstSuccess(responses *openapi3.Responses) (status string, response *opena
 	for _, key := range sortedKeys(responses.Map()) {
 		ref := responses.Value(key)
 		code := strings.ToLower(key)
-		isSuccess := len(code) == 3 && code[0] == '2' && (code == "2xx" || strings.Trim(code, "0123456789") == "")
-		if isSuccess && ref != nil && ref.Value != nil {
+		if successCode.MatchString(code) && ref != nil && ref.Value != nil {
 			return code, ref.Value
 		}
 	}
@@ -166,7 +169,7 @@ func (a *description) writeBody(content openapi3.Content, step *scenario.Step) (
 	kind, media := jsonMedia(content)
 	isForm := media == nil
 	if isForm {
-		kind = "application/x-www-form-urlencoded"
+		kind = formType
 		media = content[kind]
 	}
 	switch {

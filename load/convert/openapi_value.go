@@ -285,8 +285,8 @@ func number(s *openapi3.Schema, label string) (any, string) {
 	}
 	low, high := bounds(s, step)
 	// A step of 0 has not moved the excluded bounds, so the number must lie between low and high.
-	between := step == 0 && (s.ExclusiveMin.IsTrue() || s.ExclusiveMax.IsTrue() ||
-		s.ExclusiveMin.Value != nil || s.ExclusiveMax.Value != nil)
+	excludes := func(bound openapi3.ExclusiveBound) bool { return bound.IsTrue() || bound.Value != nil }
+	between := step == 0 && (excludes(s.ExclusiveMin) || excludes(s.ExclusiveMax))
 	hasMin := s.Min != nil || s.ExclusiveMin.Value != nil
 	if between && !hasMin { // then bounds may have set low to the excluded upper bound
 		low = min(low, high-1)
@@ -295,7 +295,8 @@ func number(s *openapi3.Schema, label string) (any, string) {
 	if step > 0 {
 		chosen = math.Ceil(low/step) * step
 	}
-	if low > high || low == high && between || chosen > high || math.IsInf(chosen, 0) || math.IsNaN(chosen) {
+	isEmpty := low > high || low == high && between
+	if isEmpty || chosen > high || math.IsInf(chosen, 0) || math.IsNaN(chosen) {
 		return nil, fmt.Sprintf("%s has no number between %g and %g", label, low, high)
 	}
 	return chosen, ""
@@ -315,6 +316,7 @@ func (a *description) text(s *openapi3.Schema, label string) (any, string) {
 		longest = *s.MaxLength
 	}
 	length := max(s.MinLength, min(longest, usual))
+	fitsName := s.MinLength == 0 && (s.MaxLength == nil || *s.MaxLength >= longestName)
 	switch {
 	case s.Pattern != "":
 		return nil, label + " must match the pattern " + s.Pattern + ", and has no example"
@@ -328,8 +330,7 @@ func (a *description) text(s *openapi3.Schema, label string) (any, string) {
 		return "", ""
 	case length > longestText:
 		return nil, fmt.Sprintf("%s has at least %d characters", label, s.MinLength)
-	case slices.Contains([]string{"fullname", "customername", "personname"}, normal(label)) &&
-		s.MinLength == 0 && (s.MaxLength == nil || *s.MaxLength >= longestName):
+	case fitsName && slices.Contains([]string{"fullname", "customername", "personname"}, normal(label)):
 		return generated(a.value(label, scenario.Value{Name: &struct{}{}})), ""
 	}
 	return generated(a.value(label, scenario.Value{Text: &scenario.Text{Length: int(length)}})), ""
@@ -338,10 +339,11 @@ func (a *description) text(s *openapi3.Schema, label string) (any, string) {
 // email returns an address of a random name at a fixed domain, within the lengths of a schema.
 func (a *description) email(s *openapi3.Schema, label string) (any, string) {
 	const domain, usual, longest = "@example.org", 12, 64 // characters of a name (RFC 5321, 4.5.3.1.1)
-	least := int64(min(s.MinLength, maxText)) - int64(len(domain))
+	withoutDomain := func(length uint64) int64 { return int64(min(length, maxText)) - int64(len(domain)) }
+	least := withoutDomain(s.MinLength)
 	length := max(usual, least)
 	if s.MaxLength != nil {
-		length = min(length, int64(min(*s.MaxLength, maxText))-int64(len(domain)))
+		length = min(length, withoutDomain(*s.MaxLength))
 	}
 	if length < max(least, 1) || length > longest {
 		return nil, label + " has no simple address of its length"

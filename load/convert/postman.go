@@ -32,8 +32,9 @@ func (d *draft) postman(data []byte, options Options) error {
 	}
 	c := &postmanCollection{draft: d, variables: map[string]string{}}
 	for _, v := range root.Get("variable").Array() {
-		if v.Get("type").String() != "secret" && !v.Get("disabled").Bool() {
-			c.variables[cmp.Or(v.Get("key").String(), v.Get("id").String())] = v.Get("value").String()
+		isSecret := v.Get("type").String() == "secret"
+		if !isSecret && !v.Get("disabled").Bool() {
+			c.variables[variableName(v)] = v.Get("value").String()
 		}
 	}
 	c.scripts("collection", root)
@@ -41,8 +42,13 @@ func (d *draft) postman(data []byte, options Options) error {
 	if len(c.found) == 0 {
 		return errors.New("no request of the collection can be converted:" + d.reasons())
 	}
-	name := cmp.Or(oneLine(root.Get("info.name").String()), "collection")
-	return d.flow("collection", name, options)
+	name := oneLine(root.Get("info.name").String())
+	return d.flow("collection", cmp.Or(name, "collection"), options)
+}
+
+// variableName returns the name of a variable of the collection or of a path.
+func variableName(of gjson.Result) string {
+	return cmp.Or(of.Get("key").String(), of.Get("id").String())
 }
 
 // items converts the items of a folder. auth is the authorization of its parents.
@@ -51,7 +57,8 @@ func (c *postmanCollection) items(folder gjson.Result, path []string, auth gjson
 		auth = own
 	}
 	for i, item := range folder.Get("item").Array() {
-		name := cmp.Or(oneLine(item.Get("name").String()), "item "+strconv.Itoa(i+1))
+		name := oneLine(item.Get("name").String())
+		name = cmp.Or(name, fmt.Sprintf("item %d", i+1))
 		at := append(slices.Clone(path), name)
 		where := strings.Join(at[max(0, len(at)-5):], " > ") // at most five names, since a note is one line
 		c.scripts(where, item)
@@ -89,7 +96,9 @@ func (c *postmanCollection) request(where, name string, of, answers, auth gjson.
 	reason := c.body(where, r, of.Get("body"))
 	c.authorize(where, r, auth)
 	for _, answer := range answers.Array() { // examples that the collection keeps
-		if code := answer.Get("code").Int(); code >= 200 && code < 400 && r.expect.Status == "" {
+		code := answer.Get("code").Int()
+		isAccepted := code >= 200 && code < 400
+		if isAccepted && r.expect.Status == "" {
 			r.expect.Status = strconv.FormatInt(code, 10)
 		}
 	}
@@ -119,11 +128,12 @@ func (c *postmanCollection) address(where string, of gjson.Result) string {
 	}
 	raw, query, hasQuery := strings.Cut(raw, "?")
 	for _, v := range parts.Get("variable").Array() { // such as :id in the path
-		name := cmp.Or(v.Get("key").String(), v.Get("id").String())
+		name := variableName(v)
 		if name == "" {
 			continue
 		}
-		value := restoreReferences(url.PathEscape(c.text(where, v.Get("value").String())))
+		value := c.text(where, v.Get("value").String())
+		value = restoreReferences(url.PathEscape(value))
 		segment := regexp.MustCompile(regexp.QuoteMeta(":"+name) + `(/|$)`)
 		raw = segment.ReplaceAllString(raw, strings.ReplaceAll(value, "$", "$$")+"$1")
 	}
@@ -175,7 +185,8 @@ func (c *postmanCollection) enabled(where, kind string, list gjson.Result) []fie
 		}
 	}
 	for _, item := range list.Array() {
-		if name := item.Get("key").String(); item.Get("disabled").Bool() {
+		name := item.Get("key").String()
+		if item.Get("disabled").Bool() {
 			c.note(where, kind+" "+name, "disabled")
 		} else if name != "" {
 			all = append(all, field{name, item.Get("value").String()})
@@ -193,13 +204,12 @@ func (c *postmanCollection) body(where string, r *recorded, of gjson.Result) str
 		r.mimeType = map[string]string{"json": "application/json", "xml": "application/xml",
 			"html": "text/html", "javascript": "application/javascript"}[of.Get("options.raw.language").String()]
 	case mode == "urlencoded":
-		var fields []string
+		var form []field
 		for _, f := range c.enabled(where, "field", of.Get("urlencoded")) {
-			fields = append(fields, restoreReferences(url.QueryEscape(c.text(where, f.name))+"="+
-				url.QueryEscape(c.text(where, f.value))))
+			form = append(form, field{c.text(where, f.name), c.text(where, f.value)})
 		}
-		r.body = strings.Join(fields, "&")
-		r.mimeType = "application/x-www-form-urlencoded"
+		r.body = restoreReferences(encodedForm(form))
+		r.mimeType = formType
 	case mode == "graphql":
 		variables := json.RawMessage(cmp.Or(of.Get("graphql.variables").String(), "{}"))
 		text, err := json.Marshal(map[string]any{"query": of.Get("graphql.query").String(), "variables": variables})
@@ -258,7 +268,8 @@ func (c *postmanCollection) expand(where, text string, depth int, room *int) str
 	return variable.ReplaceAllStringFunc(text, func(match string) string {
 		name := variable.FindStringSubmatch(match)[1]
 		value, known := c.variables[name]
-		switch name, dynamic := strings.CutPrefix(name, "$"); {
+		dynamic, isDynamic := strings.CutPrefix(name, "$")
+		switch {
 		case known && depth < maxExpansion && *room > len(value):
 			*room -= len(value) + len(match) // so an empty value counts, too
 			return c.expand(where, value, depth+1, room)
@@ -266,13 +277,11 @@ func (c *postmanCollection) expand(where, text string, depth int, room *int) str
 			c.note(where, match, fmt.Sprintf("variables refer to each other more than %d deep, or hold more than %d "+
 				"bytes; sent as this text", maxExpansion, maxText))
 			return match
-		case dynamic && (name == "guid" || name == "randomUUID"):
-			return c.reference(c.newValue("uuid", scenario.Value{UUID: &struct{}{}}))
-		case dynamic && name == "randomInt":
-			return c.reference(c.newValue("random", scenario.Value{Integer: &scenario.Range{From: 0, To: 1000}}))
-		case dynamic && (name == "randomFullName" || name == "randomFirstName"):
-			return c.reference(c.newValue("name", scenario.Value{Name: &struct{}{}}))
-		case !dynamic && name == identifier(name):
+		case isDynamic:
+			if preferred, v, found := dynamicValue(dynamic); found {
+				return c.reference(c.newValue(preferred, v))
+			}
+		case name == identifier(name):
 			c.note("collection", match, "the collection does not set it: set the variable "+name+
 				" of the environment when you play the scenario")
 			return c.reference("env:" + name)
@@ -280,4 +289,18 @@ func (c *postmanCollection) expand(where, text string, depth int, room *int) str
 		c.note(where, match, "has no counterpart; sent as this text, so replace it")
 		return match
 	})
+}
+
+// dynamicValue returns the generated value that stands for one of Postman's dynamic variables, and the name
+// that it should have.
+func dynamicValue(variable string) (preferred string, v scenario.Value, found bool) {
+	switch variable {
+	case "guid", "randomUUID":
+		return "uuid", scenario.Value{UUID: &struct{}{}}, true
+	case "randomInt":
+		return "random", scenario.Value{Integer: &scenario.Range{From: 0, To: 1000}}, true
+	case "randomFullName", "randomFirstName":
+		return "name", scenario.Value{Name: &struct{}{}}, true
+	}
+	return "", scenario.Value{}, false
 }

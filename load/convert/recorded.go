@@ -39,8 +39,20 @@ type recorded struct {
 	think      time.Duration // the pause after it, if its times are not known
 }
 
-// field is a header, a cookie or a query parameter.
+// field is a header, a cookie, a query parameter or a field of a form.
 type field struct{ name, value string }
+
+// formType is the media type of a form without files.
+const formType = "application/x-www-form-urlencoded"
+
+// encodedForm returns the body of a form.
+func encodedForm(fields []field) string {
+	var all []string
+	for _, f := range fields {
+		all = append(all, url.QueryEscape(f.name)+"="+url.QueryEscape(f.value))
+	}
+	return strings.Join(all, "&")
+}
 
 // what describes the request for notes, without its password, and without its query, which may contain
 // secrets.
@@ -58,15 +70,19 @@ func (r *recorded) parse() string {
 	// as %2F.
 	var err error
 	r.url, err = url.Parse(strings.NewReplacer("\ue000", "%EE%80%80", "\ue001", "%EE%80%81").Replace(r.address))
+	const unreadable = "its URL cannot be read"
+	if err != nil {
+		return unreadable
+	}
+	hasNoHost := r.url.Scheme == "data" || r.url.Scheme == "blob"
 	switch {
-	case err != nil || r.url.Host == "" && r.url.Scheme != "data" && r.url.Scheme != "blob" ||
-		!utf8.ValidString(r.url.Host): // such as http://%80
-		return "its URL cannot be read"
+	case r.url.Host == "" && !hasNoHost, !utf8.ValidString(r.url.Host): // such as http://%80
+		return unreadable
 	case strings.Contains(r.address, "\ue000env:") || referencePattern.MatchString(r.url.Host):
 		return "its URL has a variable that is not known beforehand"
 	case r.url.Scheme == "ws" || r.url.Scheme == "wss":
 		return "websockets have no counterpart"
-	case r.url.Scheme != "http" && r.url.Scheme != "https":
+	case !isHTTP(r.url.Scheme):
 		return "not a request over HTTP"
 	case !methodToken(r.method):
 		return "its method cannot be sent"
@@ -135,7 +151,8 @@ func (d *draft) flow(source, name string, options Options) error {
 
 // recordedStep returns the step of a request. It adds the names of omitted headers to dropped.
 func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool) scenario.Step {
-	path := restoreReferences(requestTarget(cmp.Or(r.url.EscapedPath(), "/")))
+	path := cmp.Or(r.url.EscapedPath(), "/")
+	path = restoreReferences(requestTarget(path))
 	if at := referencePattern.FindStringSubmatchIndex(path); at != nil && at[0] == 1 {
 		name := path[at[2]:at[3]]
 		if _, drawn := d.file.Values[name]; d.refs[name] && !drawn {
@@ -200,8 +217,7 @@ func (d *draft) recordedHeaders(source string, r *recorded, dropped map[string]b
 			d.note(r.where, "header "+h.name,
 				"cannot be sent: its name or value has characters that are not allowed")
 		default:
-			if (lower == "authorization" || lower == "x-api-key" || strings.HasPrefix(lower, "x-csrf") ||
-				strings.HasPrefix(lower, "x-xsrf")) && !referencePattern.MatchString(h.value) {
+			if isCredential(lower) && !referencePattern.MatchString(h.value) {
 				d.note(source, "header "+h.name,
 					"kept as recorded: it may have expired, and it is a secret now in the scenario; better extract or "+
 						"generate it")
@@ -214,6 +230,15 @@ func (d *draft) recordedHeaders(source string, r *recorded, dropped map[string]b
 		}
 	}
 	return kept
+}
+
+// isCredential reports whether a header (in lower case) proves who sends it.
+func isCredential(name string) bool {
+	switch name {
+	case "authorization", "x-api-key":
+		return true
+	}
+	return strings.HasPrefix(name, "x-csrf") || strings.HasPrefix(name, "x-xsrf")
 }
 
 // addedByBrowser reports whether browsers add a header (in lower case) by themselves. Such a header
@@ -262,16 +287,15 @@ func (d *draft) hoistHeaders() {
 	d.file.Headers = shared
 }
 
+// methodPattern matches the names of methods.
+var methodPattern = regexp.MustCompile(`^[A-Za-z-]+$`)
+
 // methodToken reports whether a text is a method that a step can have. CONNECT, which opens a tunnel, is
 // not.
-func methodToken(method string) bool {
-	for _, r := range method {
-		if (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' {
-			return false
-		}
-	}
-	return method != "" && method != "CONNECT"
-}
+func methodToken(method string) bool { return methodPattern.MatchString(method) && method != "CONNECT" }
+
+// isHTTP reports whether a scheme is one that scenarios can play.
+func isHTTP(scheme string) bool { return scheme == "http" || scheme == "https" }
 
 // keepOrigin returns the requests to the target of the scenario, and lists those to other servers.
 func (d *draft) keepOrigin(source string, usable []*recorded, host string) (kept []*recorded, err error) {
@@ -311,14 +335,19 @@ func (d *draft) keepOrigin(source string, usable []*recorded, host string) (kept
 // mainOrigin returns the origin of the wanted host. By default it is the origin of the first page, or the
 // most frequent origin if there is no page.
 func mainOrigin(usable []*recorded, origins []string, counts map[string]int, host string) string {
-	for _, e := range usable {
-		if host == "" && e.page || host != "" && (e.url.Host == host || e.origin() == host) {
-			return e.origin()
-		}
+	isWanted := func(r *recorded) bool { return r.url.Host == host || r.origin() == host }
+	if host == "" {
+		isWanted = func(r *recorded) bool { return r.page }
+	}
+	if i := slices.IndexFunc(usable, isWanted); i >= 0 {
+		return usable[i].origin()
+	}
+	if host != "" {
+		return ""
 	}
 	main := ""
 	for _, origin := range origins {
-		if host == "" && counts[origin] > counts[main] {
+		if counts[origin] > counts[main] {
 			main = origin
 		}
 	}

@@ -20,7 +20,7 @@ func identifier(text string) string {
 			break
 		}
 		switch {
-		case r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+		case r == '_', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
 			b.WriteRune(r)
 		case r >= '0' && r <= '9':
 			if b.Len() == 0 {
