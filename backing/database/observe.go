@@ -59,7 +59,7 @@ type Counters struct {
 	RowsChanged int64 `json:"rows_changed"`
 	Commits     int64 `json:"commits"`   // of transactions; single statements commit by themselves
 	Writes      int64 `json:"writes"`    // commits that changed rows, including single statements
-	Rollbacks   int64 `json:"rollbacks"` // of transactions
+	Rollbacks   int64 `json:"rollbacks"` // of transactions, without commits whose outcome is unknown
 	Retries     int64 `json:"retries"`   // of transactions, after contention
 }
 

@@ -155,16 +155,17 @@ func (db *DB) AfterCommit(ctx context.Context, call func()) {
 	call()
 }
 
-// commit commits a transaction. A failed commit counts as a rollback.
+// commit commits a transaction. It does not count a commit whose outcome is unknown; see Do.
 func (db *DB) commit(ctx context.Context, tx *sql.Tx) error {
 	ctx, began := db.begin(ctx)
-	err := tx.Commit()
-	if err == nil {
+	err := db.observe(ctx, Statement{Kind: KindCommit, Text: "COMMIT", Err: tx.Commit()}, began)
+	switch {
+	case err == nil:
 		db.counters.commits.Add(1)
-	} else {
+	case ctx.Err() == nil && !IsUnavailable(err):
 		db.counters.rollbacks.Add(1)
 	}
-	return db.observe(ctx, Statement{Kind: KindCommit, Text: "COMMIT", Err: err}, began)
+	return err
 }
 
 // rollback rolls a transaction back and returns cause. It ignores an error of the rollback itself:
