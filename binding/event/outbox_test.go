@@ -96,6 +96,34 @@ func TestUnconfirmedIsPublishedAgain(t *testing.T) {
 	}
 }
 
+// TestUnconfirmedIsNotOvertaken: the broker refuses a message three times. Another message of its key, added
+// after the first refusal, waits for it, and one of another key does not.
+func TestUnconfirmedIsNotOvertaken(t *testing.T) {
+	db := sqlite(t)
+	refused := 0
+	w := &recorder{refuse: func(m broker.Message) bool {
+		if m.ID == "1" && refused < 3 {
+			refused++
+			return true
+		}
+		return false
+	}}
+	outbox := event.NewOutbox(db, "a", topology())
+	testset.Must(t, outbox.Add(t.Context(), message("1", "k")))
+	inBackground(t, event.NewRelay(outbox, w).Run, func(error) {
+		if refused > 1 {
+			return
+		}
+		if err := outbox.Add(t.Context(), message("2", "k"), message("3", "other")); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
+	if got := w.ids(); !slices.Equal(got, []string{"3", "1", "2"}) {
+		t.Errorf("published %v", got)
+	}
+}
+
 // TestRelayDiesBeforeItRemoves: a relay hangs before it gets the broker's confirmation.
 // Its successor publishes the messages again, and none is lost.
 func TestRelayDiesBeforeItRemoves(t *testing.T) {

@@ -3,6 +3,7 @@ package event
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +46,9 @@ type Publisher interface {
 // processes. Every read starts at the lowest position in the table. The rows of
 // concurrent transactions become visible in any order, so a read that started after the
 // last position would miss rows.
+//
+// If the broker does not confirm a message, later ones of its key wait. Only those that were sent together
+// with it can overtake it.
 type Relay struct {
 	// Tracer starts the spans of traced messages; nil: no spans. It must be set before Run.
 	Tracer trace.TracerProvider
@@ -59,6 +63,8 @@ type Relay struct {
 	// partial holds the rows of which the broker has confirmed only some messages: the indexes of
 	// the confirmed messages, by the position of the row.
 	partial map[int64]map[int]bool
+	// unconfirmed holds the keys of the messages that the broker did not confirm in the last publication.
+	unconfirmed map[string]bool
 
 	mu       sync.Mutex
 	toRemove []int64       // positions of published rows that are still in the outbox
@@ -70,7 +76,7 @@ type Relay struct {
 // NewRelay returns the relay of an outbox. Only Run publishes messages.
 func NewRelay(outbox *Outbox, to Publisher) *Relay {
 	return &Relay{outbox: outbox, broker: to, published: map[int64]struct{}{}, partial: map[int64]map[int]bool{},
-		due: make(chan struct{}, 1)}
+		unconfirmed: map[string]bool{}, due: make(chan struct{}, 1)}
 }
 
 // Run publishes messages until the context ends. It retries after failures, and reports
@@ -89,7 +95,6 @@ func (r *Relay) Run(ctx context.Context, logError func(error)) {
 	background.Go(func() { r.keepRemoving(ctx) })
 	background.Go(func() { r.keepAlive(ctx) })
 	defer background.Wait()
-	r.outbox.notify() // an earlier process of the same owner may have left messages
 	var retry backoff
 	for ctx.Err() == nil {
 		more, blocked, err := r.publishNext(ctx)
@@ -121,7 +126,7 @@ func (r *Relay) await(ctx context.Context, most time.Duration) {
 }
 
 // publishNext reads a batch and publishes it. more reports whether there were messages
-// to publish; blocked, whether some wait for older ones of another owner.
+// to publish; blocked, whether some wait for older ones.
 func (r *Relay) publishNext(ctx context.Context) (more, blocked bool, err error) {
 	r.mu.Lock()
 	for _, position := range r.removed { // a read that begins now cannot return these rows
@@ -151,11 +156,11 @@ type queued struct {
 
 func (q queued) message() broker.Message { return q.row.messages[q.index] }
 
-// ready returns the messages of this owner that may be published now. To keep the order of
-// a key across processes, it leaves out a message if another owner has an older message with
-// the same key. blocked reports whether there was such a message.
+// ready returns the messages of this owner that may be published now. To keep the order of a key, it
+// leaves out a message if another owner has an older one with the same key, or if the broker did not
+// confirm an older one. blocked reports whether it left out a message.
 func (r *Relay) ready(rows []row) (ready []queued, blocked bool) {
-	foreign := map[string]bool{}
+	waiting := map[string]bool{} // keys whose later messages must wait
 	for i := range rows {
 		candidate := &rows[i]
 		own := candidate.owner == r.outbox.owner
@@ -165,12 +170,15 @@ func (r *Relay) ready(rows []row) (ready []queued, blocked bool) {
 		for index, m := range candidate.messages {
 			switch {
 			case !own:
-				foreign[m.Key] = true
+				waiting[m.Key] = true
 			case r.partial[candidate.position][index]:
-			case foreign[m.Key]:
+			case waiting[m.Key]:
 				blocked = true
 			default:
 				ready = append(ready, queued{candidate, index})
+				if r.unconfirmed[m.Key] {
+					waiting[m.Key] = true
+				}
 			}
 		}
 	}
@@ -187,24 +195,29 @@ func (r *Relay) publish(ctx context.Context, ready []queued) error {
 	traced := startPublishSpans(r.Tracer, messages)
 	defer traced.End()
 	err := r.broker.Publish(ctx, messages...)
-	unconfirmed := map[int]bool{}
 	var partly *broker.PublishError
-	switch {
-	case errors.As(err, &partly):
-		for _, i := range partly.Unconfirmed {
-			unconfirmed[i] = true
-		}
-	case err != nil:
+	if err != nil && !errors.As(err, &partly) {
 		return err
 	}
+	var unconfirmed []int
+	if partly != nil {
+		unconfirmed = partly.Unconfirmed
+	}
+	clear(r.unconfirmed)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, q := range ready {
-		if !unconfirmed[i] {
-			r.confirmed(q)
+		if _, failed := slices.BinarySearch(unconfirmed, i); failed {
+			r.unconfirmed[messages[i].Key] = true
+			continue
 		}
+		r.confirmed(q)
 	}
-	if r.shared && len(r.toRemove) > 0 || len(r.toRemove) >= removeFrom {
+	enough := removeFrom
+	if r.shared {
+		enough = 1
+	}
+	if len(r.toRemove) >= enough {
 		select {
 		case r.due <- struct{}{}:
 		default:
