@@ -70,16 +70,17 @@ func Attach(memory []byte, inboxes, capacity int) (Row, error) {
 		return Row{}, fmt.Errorf("%d inboxes of %d messages: choose at least 1 of 1 to %d", inboxes, capacity,
 			maxCapacity)
 	}
-	if need := inboxes * Size(capacity); len(memory) < need {
-		return Row{}, fmt.Errorf("%d inboxes of %d messages need %d bytes, the memory has %d", inboxes, capacity,
-			need, len(memory))
+	size := Size(capacity)
+	if fit := len(memory) / size; inboxes > fit { // inboxes * size could overflow
+		return Row{}, fmt.Errorf("%d inboxes of %d messages have %d bytes each: the memory of %d bytes has room "+
+			"for %d", inboxes, capacity, size, len(memory), fit)
 	}
 	start := unsafe.Pointer(unsafe.SliceData(memory))
 	if uintptr(start)%Line != 0 {
 		return Row{}, fmt.Errorf("inboxes at address %p: align them to %d bytes", start, Line)
 	}
 	return Row{
-		start: start, stride: uintptr(Size(capacity)), inboxes: uint32(inboxes),
+		start: start, stride: uintptr(size), inboxes: uint32(inboxes),
 		mask: uint32(slotsFor(capacity) - 1),
 	}, nil
 }

@@ -3,6 +3,7 @@ package ring
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -54,7 +55,8 @@ func TestAttachRefuses(t *testing.T) {
 		inboxes, capacity int
 		want              string
 	}{
-		{"no room", newMemory(2*Size(4) - 1), 2, 4, "need 256 bytes, the memory has 255"},
+		{"no room", newMemory(2*Size(4) - 1), 2, 4, "have 128 bytes each: the memory of 255 bytes has room for 1"},
+		{"too many for an int", newMemory(Size(4)), math.MaxInt/Size(4) + 2, 4, "has room for 1"},
 		{"not aligned", newMemory(Size(4) + 8)[8:], 1, 4, "align"},
 		{"no capacity", newMemory(Size(4)), 1, 0, "choose at least 1 of 1"},
 		{"no inboxes", newMemory(Size(4)), 0, 4, "choose at least 1 of 1"},
