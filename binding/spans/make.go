@@ -79,8 +79,11 @@ func Call(ctx context.Context, method string) (context.Context, *Part) {
 	return Begin(ctx, Method(method), lab.SegmentTransport)
 }
 
-// Method returns Service/Method of /package.Service/Method.
-func Method(full string) string { return full[strings.LastIndexByte(full, '.')+1:] }
+// Method returns Service/Method of /package.Service/Method or, of a service without a package,
+// /Service/Method.
+func Method(full string) string {
+	return strings.TrimPrefix(full[strings.LastIndexByte(full, '.')+1:], "/")
+}
 
 // Enter starts the first span of an operation. If the provider does not sample the
 // operation, Enter returns ctx and nil.

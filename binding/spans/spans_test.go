@@ -93,6 +93,14 @@ func TestACallIsOneTrace(t *testing.T) {
 	}
 }
 
+func TestMethod(t *testing.T) {
+	for _, full := range []string{"/a.b.Inventory/Reserve", "/Inventory/Reserve"} {
+		if got, want := spans.Method(full), "Inventory/Reserve"; got != want {
+			t.Errorf("Method(%q) = %q, want %q", full, got, want)
+		}
+	}
+}
+
 // TestUntracedOperationsAreFree: an untraced operation allocates nothing and sends no headers.
 func TestUntracedOperationsAreFree(t *testing.T) {
 	p := spans.NewProvider(0)
