@@ -136,8 +136,8 @@ func fromNATS(m jetstream.Msg) Message {
 	message := Message{ID: header.Get(natsID), Type: header.Get(natsType), Key: header.Get(natsKey),
 		Body: m.Data()}
 	for name, values := range header {
-		if name == natsID || name == natsType || name == natsKey || strings.HasPrefix(name, "Nats-") ||
-			len(values) == 0 {
+		isOurs := slices.Contains([]string{natsID, natsType, natsKey}, name)
+		if isOurs || strings.HasPrefix(name, "Nats-") || len(values) == 0 {
 			continue
 		}
 		if message.Headers == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -160,7 +161,7 @@ func (r *rabbit) lacksQueue(ctx context.Context, topology Topology) (bool, error
 			_, err := channel.QueueDeclarePassive(r.prefix+queue, true, false, false, false, nil)
 			return err
 		})
-		if refused, is := errors.AsType[*amqp.Error](err); is && refused.Code == amqp.NotFound && !comingUp(err) {
+		if isRefused(err, amqp.NotFound) && !comingUp(err) {
 			return true, nil
 		}
 		if err != nil {
@@ -234,9 +235,14 @@ const upWithin, upEvery = time.Minute, 50 * time.Millisecond
 // another client is declaring it, or RabbitMQ is recovering it after a start. The code of
 // the error is that of a missing queue.
 func comingUp(err error) bool {
-	var refused *amqp.Error
-	return errors.As(err, &refused) && refused.Code == amqp.NotFound &&
-		strings.HasSuffix(refused.Reason, "is down or inaccessible")
+	refused, is := errors.AsType[*amqp.Error](err)
+	return is && refused.Code == amqp.NotFound && strings.HasSuffix(refused.Reason, "is down or inaccessible")
+}
+
+// isRefused reports whether the broker has refused a request with one of these codes.
+func isRefused(err error, codes ...int) bool {
+	refused, is := errors.AsType[*amqp.Error](err)
+	return is && slices.Contains(codes, refused.Code)
 }
 
 // Depth implements Client.

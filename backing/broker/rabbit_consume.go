@@ -38,10 +38,10 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 // isPermanent reports whether a retry cannot help, because the error is a mistake and not an unavailable
 // broker.
 func isPermanent(err error) bool {
-	var refused *amqp.Error
-	return errors.Is(err, ErrClosed) || errors.As(err, &refused) && !comingUp(err) &&
-		(refused.Code == amqp.NotFound || refused.Code == amqp.AccessRefused ||
-			refused.Code == amqp.PreconditionFailed)
+	if errors.Is(err, ErrClosed) {
+		return true
+	}
+	return isRefused(err, amqp.NotFound, amqp.AccessRefused, amqp.PreconditionFailed) && !comingUp(err)
 }
 
 // subscribe begins a session with the broker.
@@ -96,8 +96,8 @@ func fromAMQP(m amqp.Delivery) Message {
 	message := Message{ID: m.MessageId, Type: m.Type, Key: key, Body: m.Body}
 	for name, value := range m.Headers {
 		text, isText := value.(string)
-		if !isText || name == keyHeader || strings.HasPrefix(name, "x-first-death-") ||
-			strings.HasPrefix(name, "x-last-death-") {
+		ofDeath := strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
+		if !isText || name == keyHeader || ofDeath {
 			continue
 		}
 		if message.Headers == nil {

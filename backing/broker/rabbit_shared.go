@@ -121,7 +121,8 @@ func connected(ctx context.Context, address string, work func(*amqp.Connection) 
 	if err != nil {
 		return fmt.Errorf("connect to rabbitmq: %w", err)
 	}
-	defer context.AfterFunc(ctx, func() { _ = connection.Close() })() // unblocks work
+	stop := context.AfterFunc(ctx, func() { _ = connection.Close() }) // unblocks work
+	defer stop()
 	err = work(connection)
 	if closeErr := connection.Close(); !errors.Is(closeErr, amqp.ErrClosed) {
 		err = errors.Join(err, closeErr)

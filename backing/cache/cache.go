@@ -99,7 +99,8 @@ func Open(ctx context.Context, address string, options Options) (*Cache, error) 
 		return nil, fmt.Errorf("open cache %s: %w", u.Redacted(), err)
 	}
 	if _, err := c.driver.get(ctx, []string{"cleave"}); err != nil {
-		return nil, errors.Join(fmt.Errorf("open cache %s: %w", u.Redacted(), err), c.Close())
+		err = fmt.Errorf("open cache %s: %w", u.Redacted(), err)
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
@@ -167,8 +168,8 @@ func (c *Cache) Found() (hits, misses int64) { return c.hits.Load(), c.misses.Lo
 // request checks the keys and calls work when fewer than Connections requests are running.
 func (c *Cache) request(ctx context.Context, keys []string, work func() error) error {
 	for _, key := range keys {
-		if len(key) == 0 || len(key) > MaxKey || slices.ContainsFunc([]byte(key),
-			func(b byte) bool { return b <= ' ' || b > '~' }) {
+		hasOthers := slices.ContainsFunc([]byte(key), func(b byte) bool { return b <= ' ' || b > '~' })
+		if len(key) == 0 || len(key) > MaxKey || hasOthers {
 			return fmt.Errorf("key %s: %w", quoteKeys([]string{key}), ErrKey)
 		}
 	}

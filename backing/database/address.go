@@ -38,10 +38,14 @@ func ParsePlace(address string) (Place, error) {
 		return Place{}, errors.New("the database's address is not a URL") // err contains the password
 	}
 	p := Place{driver: Driver(u.Scheme), url: u}
-	switch {
-	case p.driver == SQLite && u.Host == "" && filepath.IsAbs(u.Path):
-		return p, nil
-	case (p.driver == MariaDB || p.driver == PostgreSQL) && u.Host != "":
+	isValid := false
+	switch p.driver {
+	case SQLite:
+		isValid = u.Host == "" && filepath.IsAbs(u.Path)
+	case MariaDB, PostgreSQL:
+		isValid = u.Host != ""
+	}
+	if isValid {
 		return p, nil
 	}
 	return Place{}, fmt.Errorf("the database's address is %s: use sqlite:///folder, "+
@@ -126,7 +130,7 @@ func (p Place) check(name string) error {
 	database, schema, hasSchema := strings.Cut(name, ".")
 	part := regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 	switch {
-	case !part.MatchString(p.named(database)) || hasSchema && !part.MatchString(schema):
+	case !part.MatchString(p.named(database)), hasSchema && !part.MatchString(schema):
 		return errors.New("use up to 63 lower-case letters, digits and underscores, a letter first; a schema " +
 			"follows a dot")
 	case hasSchema && p.driver != PostgreSQL:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -78,12 +79,17 @@ func (db *DB) asError(statement string, err error) error {
 		return err
 	}
 	kind := db.classify(err)
-	var networkErr net.Error
-	if kind == other && (errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &networkErr)) {
+	if kind == other && isOfConnection(err) {
 		kind = unavailable
 	}
 	return &Error{Driver: db.driver, Statement: statement, Err: err, kind: kind}
+}
+
+// isOfConnection reports whether an error means that the connection to a database failed.
+func isOfConnection(err error) bool {
+	known := []error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF}
+	_, isOfNetwork := errors.AsType[net.Error](err)
+	return isOfNetwork || slices.ContainsFunc(known, func(one error) bool { return errors.Is(err, one) })
 }
 
 // classifyMariaDB follows the list of error codes in the server's documentation.

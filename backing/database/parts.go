@@ -28,7 +28,8 @@ func (db *DB) Try(ctx context.Context, work func(ctx context.Context) error) err
 		return err
 	}
 	err := work(ctx)
-	if err == nil && doomed == nil && current.doomed != nil {
+	isDoomed := doomed == nil && current.doomed != nil // by the part
+	if err == nil && isDoomed {
 		err = fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
 	}
 	if err == nil {

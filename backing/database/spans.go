@@ -79,8 +79,8 @@ func BeginSpan(ctx context.Context, verb, object string) (context.Context, trace
 func beginSpan(
 	ctx context.Context, name string, kind lab.SegmentKind, from time.Time,
 ) (context.Context, trace.Span) {
-	inside, span := trace.SpanFromContext(ctx).TracerProvider().Tracer("backing").Start(ctx, name,
-		trace.WithTimestamp(from), trace.WithSpanKind(trace.SpanKindClient))
+	tracer := trace.SpanFromContext(ctx).TracerProvider().Tracer("backing")
+	inside, span := tracer.Start(ctx, name, trace.WithTimestamp(from), trace.WithSpanKind(trace.SpanKindClient))
 	span.SetAttributes(attribute.String(lab.SegmentAttribute, string(kind)))
 	return inside, span
 }

@@ -121,10 +121,7 @@ func (db *DB) attempt(
 			_ = tx.Rollback()
 		}
 	}()
-	err = work(context.WithValue(ctx, carried{db}, current))
-	if err == nil && current.doomed != nil {
-		err = fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
-	}
+	err = db.carryOut(ctx, current, work)
 	after, writes := current.after, current.writes
 	current = nil
 	if err != nil {
@@ -138,6 +135,19 @@ func (db *DB) attempt(
 	}
 	for _, call := range after {
 		call()
+	}
+	return nil
+}
+
+// carryOut runs the work of a transaction. It returns an error if a part of the work has failed.
+func (db *DB) carryOut(
+	ctx context.Context, current *transaction, work func(ctx context.Context) error,
+) error {
+	if err := work(context.WithValue(ctx, carried{db}, current)); err != nil {
+		return err
+	}
+	if current.doomed != nil {
+		return fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
 	}
 	return nil
 }

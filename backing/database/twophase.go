@@ -95,14 +95,10 @@ func (db *DB) prepareOn(
 			db.undo(ctx, conn, name)
 		}
 	}()
-	err := work(context.WithValue(ctx, carried{db}, current))
-	if err == nil && current.doomed != nil {
-		err = fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
+	if err := db.carryOut(ctx, current, work); err != nil {
+		return err
 	}
-	if err == nil {
-		err = db.execPlain(ctx, conn, KindExec, db.prepareStatements(name)...)
-	}
-	if err != nil {
+	if err := db.execPlain(ctx, conn, KindExec, db.prepareStatements(name)...); err != nil {
 		return err
 	}
 	finished = true
@@ -183,7 +179,8 @@ func (db *DB) execPlain(ctx context.Context, conn *sql.Conn, kind StatementKind,
 			switch c := driverConn.(type) {
 			case *stdlib.Conn:
 				tag, err := c.Conn().Exec(ctx, text, pgx.QueryExecModeSimpleProtocol)
-				if err == nil && strings.HasPrefix(text, preparing) && tag.String() != preparing {
+				prepares := strings.HasPrefix(text, preparing)
+				if err == nil && prepares && tag.String() != preparing {
 					err = ErrDoomed // PostgreSQL reports no error when it rolls back a failed transaction instead
 				}
 				return err
@@ -262,17 +259,18 @@ func (db *DB) checkNotPrepared(ctx context.Context, name string) error {
 // isUnknown reports whether an error says that no transaction is prepared under a name.
 func isUnknown(err error) bool {
 	const unknownXID, undefinedObject = 1397, "42704"
-	var mariaErr *mysql.MySQLError
-	var postgresErr *pgconn.PgError
-	return errors.As(err, &mariaErr) && mariaErr.Number == unknownXID ||
-		errors.As(err, &postgresErr) && postgresErr.Code == undefinedObject
+	if mariaErr, is := errors.AsType[*mysql.MySQLError](err); is {
+		return mariaErr.Number == unknownXID
+	}
+	postgresErr, is := errors.AsType[*pgconn.PgError](err)
+	return is && postgresErr.Code == undefinedObject
 }
 
 // isEndingElsewhere reports whether an error means that another session is ending the transaction.
 func isEndingElsewhere(err error) bool {
 	const notInPrerequisiteState = "55000"
-	var postgresErr *pgconn.PgError
-	return errors.As(err, &postgresErr) && postgresErr.Code == notInPrerequisiteState
+	postgresErr, is := errors.AsType[*pgconn.PgError](err)
+	return is && postgresErr.Code == notInPrerequisiteState
 }
 
 // Prepared lists the transactions of this database that are prepared and have not ended.

@@ -16,7 +16,8 @@ const maxNesting = 99
 
 // checkObject returns an error for a body that is not a JSON object.
 func checkObject(body json.RawMessage) error {
-	if !json.Valid(body) || !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+	text := bytes.TrimLeft(body, " \t\r\n")
+	if !json.Valid(body) || !bytes.HasPrefix(text, []byte("{")) {
 		return errors.New("its body is not a JSON object")
 	}
 	return nil

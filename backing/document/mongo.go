@@ -40,9 +40,10 @@ func openMongo(ctx context.Context, address *url.URL, database string) (driver, 
 		address.RawQuery = strings.TrimPrefix(address.RawQuery+"&authSource=admin", "&")
 	}
 	journalled := true // a write is on the disk before it is acknowledged
-	client, err := mongo.Connect(options.Client().ApplyURI(address.String()).SetMaxPoolSize(connections).
-		SetServerSelectionTimeout(selectWithin).SetWriteConcern(&writeconcern.WriteConcern{W: 1,
-		Journal: &journalled}))
+	settings := options.Client().ApplyURI(address.String()).SetMaxPoolSize(connections).
+		SetServerSelectionTimeout(selectWithin).
+		SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &journalled})
+	client, err := mongo.Connect(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +186,8 @@ func (s *mongoStore) find(ctx context.Context, collection string, query Query) (
 	if query.After != "" {
 		filter = append(filter, bson.E{Key: "_id", Value: bson.D{{Key: beyond, Value: query.After}}})
 	}
-	return s.page(ctx, collection, filter, options.Find().SetSort(sort).SetLimit(int64(query.Limit)))
+	found := options.Find().SetSort(sort).SetLimit(int64(query.Limit))
+	return s.page(ctx, collection, filter, found)
 }
 
 // page returns the documents that a filter selects.

@@ -186,7 +186,8 @@ func owner() (string, error) {
 // ownerOf returns the process to which a name belongs. ours is false if Cleave has not created the name: its
 // names have only lower-case letters, digits and underscores.
 func ownerOf(name string) (owner launch.ID, ours bool) {
-	parts := regexp.MustCompile(`^cleave_([0-9a-f]+)_(\d+)_(\d+)_[a-z0-9_]*$`).FindStringSubmatch(name)
+	form := regexp.MustCompile(`^cleave_([0-9a-f]+)_(\d+)_(\d+)_[a-z0-9_]*$`)
+	parts := form.FindStringSubmatch(name)
 	if parts == nil {
 		return launch.ID{}, false
 	}

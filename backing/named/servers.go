@@ -57,13 +57,16 @@ func (s product) parse(text string) (*url.URL, error) {
 		return nil, errors.New("this is not a URL")
 	}
 	form := s.scheme + "://user:password@127.0.0.1:port"
+	hasPath := strings.Trim(u.Path, "/") != ""
 	if s.name == rabbitmq {
 		form += ", and /vhost if it is not the default one"
+		hasPath = false // it is the vhost
 	}
-	if u.Scheme != s.scheme || u.Host == "" || s.name != rabbitmq && strings.Trim(u.Path, "/") != "" {
+	if u.Scheme != s.scheme || u.Host == "" || hasPath {
 		return nil, fmt.Errorf("it is %s: use %s", u.Redacted(), form)
 	}
-	if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	ip := net.ParseIP(u.Hostname()) // nil, which is not on loopback, for a name
+	if u.Hostname() != "localhost" && !ip.IsLoopback() {
 		return nil, fmt.Errorf("it is on %s: a trial loads only servers on this host's loopback", u.Hostname())
 	}
 	if u.Port() == "" {
@@ -127,7 +130,8 @@ func (b Backing) dropDocuments(ctx context.Context, match func(name string) bool
 
 // mongo calls work with a client of the server and disconnects it afterwards.
 func (b Backing) mongo(ctx context.Context, work func(*mongo.Client) error) error {
-	client, err := mongo.Connect(options.Client().ApplyURI(b.address.String()))
+	server := options.Client().ApplyURI(b.address.String())
+	client, err := mongo.Connect(server)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -61,7 +62,7 @@ func fresh(kind Kind, spec lab.ServiceSpec) (lab.Service, error) {
 		return lab.Service{}, fmt.Errorf("option %s of %s is %q: %s has no such option", CommitLogSync, spec.Name,
 			sync, kind)
 	}
-	if sync != "" && sync != "batch" && sync != periodic {
+	if !slices.Contains([]string{"", "batch", periodic}, sync) {
 		return lab.Service{}, fmt.Errorf("option %s of %s is %q: use batch or periodic", CommitLogSync, spec.Name,
 			sync)
 	}

@@ -88,9 +88,9 @@ func pythonFolders(environment string) []string {
 // acknowledge, if a client asks for that.
 func (s *Server) mongoArguments() []string {
 	if s.StandIn == "" {
-		gigabytes := fmt.Sprintf("%.2f", max(0.25, float64(s.settings.Memory)/(1<<30)))
+		gigabytes := max(0.25, float64(s.settings.Memory)/(1<<30))
 		return []string{"--dbpath", "{dir}/" + dataFolder, "--bind_ip", "{host}", "--port", "{port}",
-			"--wiredTigerCacheSizeGB", gigabytes, "--nounixsocket"}
+			"--wiredTigerCacheSizeGB", fmt.Sprintf("%.2f", gigabytes), "--nounixsocket"}
 	}
 	return []string{"--host", "{host}", "--port", "{port}", "--storage-path", "{dir}/" + dataFolder,
 		"--standalone",

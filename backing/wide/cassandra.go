@@ -142,12 +142,13 @@ func (c cassandra) createTable(ctx context.Context, table Table) error {
 	for _, column := range table.Columns {
 		columns += fmt.Sprintf(", %q blob", column)
 	}
-	return cassandraFailure(c.session.Query(fmt.Sprintf("CREATE TABLE IF NOT EXISTS %q (%q uuid PRIMARY KEY%s)",
-		table.Name, keyColumn, columns)).ExecContext(ctx))
+	text := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %q (%q uuid PRIMARY KEY%s)", table.Name, keyColumn, columns)
+	return cassandraFailure(c.session.Query(text).ExecContext(ctx))
 }
 
 func (c cassandra) insert(ctx context.Context, table *statements, key [16]byte, values [][]byte) error {
-	arguments := append(make([]any, 0, 1+len(values)), gocql.UUID(key))
+	arguments := make([]any, 0, 1+len(values))
+	arguments = append(arguments, gocql.UUID(key))
 	for _, value := range values {
 		arguments = append(arguments, value)
 	}
@@ -196,7 +197,8 @@ func (c cassandra) page(
 		}
 		for {
 			r := record{values: make([][]byte, len(table.Columns))}
-			if !rows.Scan(append([]any{(*gocql.UUID)(&r.key)}, destinations(r.values)...)...) {
+			row := append([]any{(*gocql.UUID)(&r.key)}, destinations(r.values)...)
+			if !rows.Scan(row...) {
 				return rows.Close()
 			}
 			records = append(records, r)

@@ -15,9 +15,9 @@ type statements struct {
 // newStatements returns the statements for a table. Names are quoted, because they may be keywords of SQL or
 // CQL.
 func newStatements(t Table) *statements {
+	values := "?" + strings.Repeat(", ?", len(t.Columns))
 	return &statements{t,
-		fmt.Sprintf(" INTO %q (%q, %s) VALUES (?%s)", t.Name, keyColumn, t.columns(),
-			strings.Repeat(", ?", len(t.Columns))),
+		fmt.Sprintf(" INTO %q (%q, %s) VALUES (%s)", t.Name, keyColumn, t.columns(), values),
 		fmt.Sprintf("SELECT %s FROM %q WHERE %q = ?", t.columns(), t.Name, keyColumn)}
 }
 

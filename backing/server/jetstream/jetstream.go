@@ -51,10 +51,12 @@ func private(ip net.IP) bool {
 		return ip.IsLoopback() || trialNetworks.Contains(ip)
 	}
 	all, err := net.InterfaceAddrs()
-	return err == nil && !slices.ContainsFunc(all, func(a net.Addr) bool {
+	isPublic := func(a net.Addr) bool {
 		network, ok := a.(*net.IPNet)
-		return !ok || !network.IP.IsLinkLocalUnicast() && !private(network.IP)
-	})
+		isPrivate := ok && (network.IP.IsLinkLocalUnicast() || private(network.IP))
+		return !isPrivate
+	}
+	return err == nil && !slices.ContainsFunc(all, isPublic)
 }
 
 // options converts the configuration for the server library.
