@@ -74,7 +74,8 @@ func balances(t *testing.T, b Binding) {
 				}
 			}
 			got := slow.asked.Load()
-			if got < c.least || got > c.most || got+replicas[0].asked.Load()+replicas[1].asked.Load() != calls {
+			others := replicas[0].asked.Load() + replicas[1].asked.Load()
+			if got < c.least || got > c.most || got+others != calls {
 				t.Errorf("of %d calls %d went to the slow replica, and %d and %d to the others, want %d to %d",
 					calls, got, replicas[0].asked.Load(), replicas[1].asked.Load(), c.least, c.most)
 			}

@@ -93,7 +93,8 @@ func refusesStrangers(t *testing.T, b Binding) {
 				t.Fatalf("error %v, the callee was asked %d times, want a refusal", err, x.service.asked.Load())
 			}
 			both := c.caller != nil && c.callee != nil
-			if both && kind(err) != rpc.Unavailable || !strings.Contains(err.Error(), c.why) {
+			isOtherKind := both && kind(err) != rpc.Unavailable
+			if isOtherKind || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("%v, want %s because of %q", err, rpc.Unavailable, c.why)
 			}
 		})

@@ -61,6 +61,8 @@ func (unavailable) Unavailable() bool { return true }
 // was unavailable, or an attempt ran out of time.
 func isTransient(err error) bool {
 	var transient interface{ Unavailable() bool }
-	return errors.As(err, &transient) && transient.Unavailable() || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, context.Canceled)
+	if errors.As(err, &transient) && transient.Unavailable() {
+		return true
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

@@ -35,7 +35,8 @@ func pack(messages []broker.Message) []byte {
 }
 
 func appendText(to []byte, text string) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+	to = binary.AppendUvarint(to, uint64(len(text)))
+	return append(to, text...)
 }
 
 // errPack means that a row was not written by pack.

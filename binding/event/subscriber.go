@@ -196,7 +196,8 @@ func (w worker) keepPruning(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := w.inbox.prune(ctx, w.Queue, time.Now().Add(-keepFor)); err != nil && ctx.Err() == nil {
+			err := w.inbox.prune(ctx, w.Queue, time.Now().Add(-keepFor))
+			if err != nil && ctx.Err() == nil {
 				w.logError(err)
 			}
 		}

@@ -107,8 +107,9 @@ func (c *conn) writeFields(stream uint32, end bool, lists ...[]hpack.HeaderField
 // has ended meanwhile. mu is held; it is released while waiting.
 func (c *conn) writeData(ctx context.Context, s *stream, data []byte, end bool) error {
 	for waits := false; ; {
-		n := int(min(int64(min(len(data), c.frameSize)), c.window, s.window))
-		if (n > 0 || len(data) == 0) && len(c.out) < fullQueue {
+		n := int(min(int64(len(data)), int64(c.frameSize), c.window, s.window))
+		fits := n > 0 || len(data) == 0
+		if fits && len(c.out) < fullQueue {
 			flags := byte(0)
 			if end && n == len(data) {
 				flags = flagEndStream
@@ -127,7 +128,8 @@ func (c *conn) writeData(ctx context.Context, s *stream, data []byte, end bool) 
 			ctx, waits = limited, true
 		}
 		err := c.await(ctx, func() bool {
-			return c.window > 0 && s.window > 0 && len(c.out) < fullQueue || c.streams[s.id] != s
+			hasRoom := c.window > 0 && s.window > 0 && len(c.out) < fullQueue
+			return hasRoom || c.streams[s.id] != s
 		})
 		if err != nil {
 			return err
@@ -299,7 +301,8 @@ func (c *conn) reject(err error) error {
 // dispatch handles the frames that concern the connection and passes the others to
 // take: HEADERS only once the header block is complete in c.header.
 func (c *conn) dispatch(f frame, take func(frame) error) error {
-	if c.continued.kind != 0 && (f.kind != frameContinuation || f.stream != c.continued.stream) {
+	continues := f.kind == frameContinuation && f.stream == c.continued.stream
+	if c.continued.kind != 0 && !continues {
 		return violation("a header block is interrupted")
 	}
 	switch f.kind {

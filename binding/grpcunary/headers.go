@@ -129,7 +129,8 @@ func appendTimeout(dst []byte, left time.Duration) []byte {
 	if left > 99_999_999*time.Microsecond {
 		unit, letter = time.Millisecond, 'm'
 	}
-	return append(strconv.AppendInt(dst, int64((left+unit-1)/unit), 10), letter)
+	dst = strconv.AppendInt(dst, int64((left+unit-1)/unit), 10)
+	return append(dst, letter)
 }
 
 // parseTimeout returns the value of a grpc-timeout, at most rpc.MaxTimeout; ok is false

@@ -43,16 +43,21 @@ func (m *messages) put(memory *[]byte) {
 // isTooLong reports whether a body has or announces a message of more than limit bytes. The receiver need not
 // wait for the rest, which may be longer than the window of the stream.
 func isTooLong(body []byte, limit int) bool {
-	return len(body) > limit+messagePrefix ||
-		len(body) >= messagePrefix && int64(binary.BigEndian.Uint32(body[1:])) > int64(limit)
+	if len(body) < messagePrefix {
+		return false
+	}
+	return len(body) > limit+messagePrefix || announced(body) > int64(limit)
 }
+
+// announced returns the number of bytes of a message by its prefix, with which body begins.
+func announced(body []byte) int64 { return int64(binary.BigEndian.Uint32(body[1:])) }
 
 // decode decodes a body, which must hold exactly one uncompressed message.
 func (m *messages) decode(body []byte, into any, call *spans.Part) error {
 	part := call.Begin("decode", lab.SegmentEncoding)
 	defer part.End()
 	switch {
-	case len(body) < messagePrefix || int(binary.BigEndian.Uint32(body[1:])) != len(body)-messagePrefix:
+	case len(body) < messagePrefix, announced(body) != int64(len(body)-messagePrefix):
 		return errors.New("there is not one whole message")
 	case body[0] != 0:
 		return errors.New("the message is compressed, which this binding does not know")

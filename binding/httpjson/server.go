@@ -57,8 +57,9 @@ func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last boo
 	defer s.encoders.put(e)
 	var call *spans.Part // nil: not traced
 	if request.Trace != nil {
-		ctx, call = spans.Serve(ctx, s.serving.Tracer, string(request.Trace), spans.Method(string(request.Target)),
-			lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+		name := spans.Method(string(request.Target))
+		ctx, call = spans.Serve(ctx, s.serving.Tracer, string(request.Trace), name, lab.SegmentBusiness,
+			trace.SpanKindServer, time.Time{})
 	}
 	status := s.carryOut(ctx, e, request, call)
 	call.End()
@@ -102,6 +103,7 @@ func (s *Server) carryOut(
 func (s *Server) refuse(cause *leanhttp.Error) (mediaType string, body []byte) {
 	e := s.encoders.get()
 	defer s.encoders.put(e)
-	e.fail(rpc.Problemf(rpc.InvalidArgument, "%s", strings.TrimSpace(cause.Error())))
+	text := strings.TrimSpace(cause.Error())
+	e.fail(rpc.Problemf(rpc.InvalidArgument, "%s", text))
 	return problemType, bytes.Clone(e.body.Bytes())
 }

@@ -31,9 +31,13 @@ func AppendResponse(
 ) []byte {
 	dst = appendHead(dst, status, date, contentType, len(body), last)
 	for _, field := range more {
-		dst = append(append(append(append(dst, "\r\n"...), field.Name...), ": "...), field.Value...)
+		dst = append(dst, "\r\n"...)
+		dst = append(dst, field.Name...)
+		dst = append(dst, ": "...)
+		dst = append(dst, field.Value...)
 	}
-	return append(append(dst, "\r\n\r\n"...), body...)
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
 }
 
 // appendHead appends the head without its last line end, so that fields can follow.

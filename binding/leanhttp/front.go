@@ -64,7 +64,8 @@ func requestOf(ctx context.Context, r *Request) (*http.Request, error) {
 	if len(r.Body) > 0 {
 		request.Body = io.NopCloser(bytes.NewReader(r.Body))
 	}
-	for line := range bytes.SplitSeq(bytes.TrimSuffix(r.Fields, []byte("\r\n")), []byte("\r\n")) {
+	lineEnd := []byte("\r\n")
+	for line := range bytes.SplitSeq(bytes.TrimSuffix(r.Fields, lineEnd), lineEnd) {
 		name, value, _ := bytes.Cut(line, []byte{':'})
 		key := textproto.CanonicalMIMEHeaderKey(string(name))
 		if text := string(bytes.Trim(value, " \t")); key == "Host" {

@@ -24,7 +24,8 @@ func ParseRequest(data []byte, limits Limits, r *Request) (int, error) {
 		return 0, err
 	}
 	// RFC 9112 section 3.2: exactly one Host in HTTP/1.1.
-	if fields.hosts > 1 || fields.hosts == 0 && !version10 {
+	lacksHost := fields.hosts == 0 && !version10
+	if fields.hosts > 1 || lacksHost {
 		return 0, refuse(http.StatusBadRequest, "request has %d Host fields, want 1", fields.hosts)
 	}
 	if fields.expects {

@@ -62,7 +62,8 @@ func appendMessage(dst []byte, m protoreflect.Message) []byte {
 	dst = msgp.AppendMapHeader(dst, count)
 	for i := range fields.Len() {
 		if field := fields.Get(i); m.Has(field) {
-			dst = appendField(msgp.AppendString(dst, string(field.Name())), field, m.Get(field))
+			dst = msgp.AppendString(dst, string(field.Name()))
+			dst = appendField(dst, field, m.Get(field))
 		}
 	}
 	return dst
@@ -81,7 +82,8 @@ func appendField(dst []byte, field protoreflect.FieldDescriptor, value protorefl
 		entries := value.Map()
 		dst = msgp.AppendMapHeader(dst, uint32(entries.Len()))
 		entries.Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-			dst = appendOne(appendOne(dst, field.MapKey().Kind(), key.Value()), field.MapValue().Kind(), value)
+			dst = appendOne(dst, field.MapKey().Kind(), key.Value())
+			dst = appendOne(dst, field.MapValue().Kind(), value)
 			return true
 		})
 		return dst

@@ -103,7 +103,8 @@ func (c *Client) request(
 	}
 	request.Header.Set("Content-Type", c.media)
 	if deadline, limited := ctx.Deadline(); limited {
-		request.Header.Set(rpc.TimeoutHeader, string(rpc.AppendTimeout(nil, time.Until(deadline))))
+		timeout := rpc.AppendTimeout(nil, time.Until(deadline))
+		request.Header.Set(rpc.TimeoutHeader, string(timeout))
 	}
 	if header := call.Traceparent(); header != "" {
 		request.Header.Set(spans.Header, header)

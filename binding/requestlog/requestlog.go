@@ -50,7 +50,9 @@ func (l *Log) Handler(handler http.Handler) http.Handler {
 		began := time.Now()
 		seen := &recorder{ResponseWriter: w}
 		handler.ServeHTTP(seen, r)
-		l.Client(r.Context(), began, cmp.Or(r.Pattern, r.Method), cmp.Or(seen.status, http.StatusOK), seen.bytes)
+		operation := cmp.Or(r.Pattern, r.Method)
+		status := cmp.Or(seen.status, http.StatusOK)
+		l.Client(r.Context(), began, operation, status, seen.bytes)
 	})
 }
 
@@ -75,7 +77,8 @@ func (l *Log) Call(ctx context.Context, began time.Time, method string, kind rpc
 
 // write writes a line.
 func (l *Log) write(ctx context.Context, began time.Time, attributes ...slog.Attr) {
-	attributes = append(attributes, slog.Float64(keySeconds, time.Since(began).Seconds()))
+	took := time.Since(began).Seconds()
+	attributes = append(attributes, slog.Float64(keySeconds, took))
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		attributes = append(attributes, slog.String(keyTrace, span.TraceID().String()))
 	}
@@ -91,7 +94,8 @@ type recorder struct {
 
 // WriteHeader implements http.ResponseWriter. As net/http, it takes the first status that is not interim.
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
+	isInterim := status < http.StatusOK && status != http.StatusSwitchingProtocols
+	if w.status == 0 && !isInterim {
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)

@@ -167,7 +167,10 @@ func (g *Guard) attempt(ctx context.Context, send func(context.Context) error) e
 // hasFailed reports whether an error means that the callee is slow or unavailable. Other errors are answers.
 func hasFailed(err error) bool {
 	problem, is := errors.AsType[*rpc.Problem](err)
-	return is && (problem.Kind == rpc.Unavailable || problem.Kind == rpc.DeadlineExceeded)
+	if !is {
+		return false
+	}
+	return problem.Kind == rpc.Unavailable || problem.Kind == rpc.DeadlineExceeded
 }
 
 // guarded is a client with a guard.

@@ -46,14 +46,13 @@ func (p *Problem) code() codes.Code {
 // CheckGRPCType returns nil if a server whose encoding is own accepts the content type sent, else the status
 // to refuse it with. A content type without an encoding means Protocol Buffers; its parameters are ignored.
 func CheckGRPCType(sent string, own Codec) *status.Status {
-	name, isGRPC := strings.CutPrefix(sent, GRPCType)
-	if i := strings.IndexByte(name, ';'); i >= 0 {
-		name = name[:i]
-	}
+	rest, isGRPC := strings.CutPrefix(sent, GRPCType)
+	rest, _, _ = strings.Cut(rest, ";")
+	encoding, isNamed := strings.CutPrefix(rest, "+")
 	switch {
-	case !isGRPC || name != "" && name[0] != '+':
+	case !isGRPC, !isNamed && rest != "":
 		return status.Newf(codes.InvalidArgument, "%q is no gRPC call", sent)
-	case name == "" && own == Codec(Protobuf{}), name != "" && name[1:] == GRPCName(own):
+	case isNamed && encoding == GRPCName(own), !isNamed && own == Codec(Protobuf{}):
 		return nil
 	}
 	return status.Newf(codes.Unimplemented, "the request is %q: send %s+%s", sent, GRPCType, GRPCName(own))

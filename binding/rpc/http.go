@@ -19,8 +19,9 @@ const MaxTimeout = 24 * time.Hour
 
 // AppendTimeout appends the value of TimeoutHeader for the time left, in microseconds, at most MaxTimeout.
 func AppendTimeout(dst []byte, left time.Duration) []byte {
+	left = min(max(left, 0), MaxTimeout)
 	dst = append(dst, "timeout="...)
-	return strconv.AppendInt(dst, min(max(left, 0), MaxTimeout).Microseconds(), 10)
+	return strconv.AppendInt(dst, left.Microseconds(), 10)
 }
 
 // ParseTimeout parses a value of AppendTimeout. ok is false if there is no valid timeout.
@@ -39,8 +40,11 @@ func ParseTimeout(value string) (left time.Duration, ok bool) {
 // OtherMediaType returns the problem of a request whose Content-Type differs from that of the server; nil: it
 // does not. An empty type is accepted; parameters are ignored.
 func OtherMediaType[T string | []byte](sent T, own string) *Problem {
-	if len(sent) == 0 || len(sent) >= len(own) && strings.EqualFold(string(sent[:len(own)]), own) &&
-		(len(sent) == len(own) || sent[len(own)] == ';') {
+	if len(sent) == 0 {
+		return nil
+	}
+	beginsWithOwn := len(sent) >= len(own) && strings.EqualFold(string(sent[:len(own)]), own)
+	if beginsWithOwn && (len(sent) == len(own) || sent[len(own)] == ';') {
 		return nil
 	}
 	return Problemf(InvalidArgument, "the request is %.60q: send %s", sent, own)

@@ -57,7 +57,8 @@ func (a *Authority) IssueFor(from, until time.Time, names ...string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
+	limit := new(big.Int).Lsh(big.NewInt(1), 64)
+	serial, err := rand.Int(rand.Reader, limit)
 	if err != nil {
 		return nil, err
 	}

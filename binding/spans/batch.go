@@ -116,7 +116,7 @@ func (t batchTracer) Start(
 ) (context.Context, trace.Span) {
 	begun := batchSpan{all: make([]member, len(t.batch.all))}
 	for i, m := range t.batch.all {
-		_, span := m.span.TracerProvider().Tracer(scope).Start(trace.ContextWithSpan(ctx, m.span), name, options...)
+		_, span := tracerOf(m.span).Start(trace.ContextWithSpan(ctx, m.span), name, options...)
 		begun.all[i] = member{m.key, span}
 	}
 	return trace.ContextWithSpan(ctx, begun), begun

@@ -150,7 +150,7 @@ func Begin(ctx context.Context, name string, kind lab.SegmentKind) (context.Cont
 	if kind == lab.SegmentTransport { // this process is the client of the call
 		role = trace.SpanKindClient
 	}
-	inside, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(role))
+	inside, span := tracerOf(parent).Start(ctx, name, trace.WithSpanKind(role))
 	span.SetAttributes(segment(kind))
 	return inside, &Part{span, inside}
 }
@@ -161,10 +161,12 @@ func RecordUntilNow(ctx context.Context, name string, kind lab.SegmentKind, bega
 	if !parent.IsRecording() {
 		return
 	}
-	_, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithTimestamp(began),
-		trace.WithAttributes(segment(kind)))
+	_, span := tracerOf(parent).Start(ctx, name, trace.WithTimestamp(began), trace.WithAttributes(segment(kind)))
 	span.End()
 }
+
+// tracerOf returns the tracer of a span, which starts its children.
+func tracerOf(span trace.Span) trace.Tracer { return span.TracerProvider().Tracer(scope) }
 
 func segment(kind lab.SegmentKind) attribute.KeyValue {
 	return attribute.String(lab.SegmentAttribute, string(kind))
@@ -186,8 +188,8 @@ func Traceparent(ctx context.Context, key string) string {
 		return ""
 	}
 	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), span.SpanContext()),
-		carrier)
+	traced := trace.ContextWithSpanContext(context.Background(), span.SpanContext())
+	propagation.TraceContext{}.Inject(traced, carrier)
 	return carrier[Header]
 }
 

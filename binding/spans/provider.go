@@ -39,7 +39,8 @@ var _ trace.TracerProvider = (*Provider)(nil)
 // NewProvider returns a provider that samples a share, from 0 to 1, of the operations that begin
 // in this process. Operations that began in other processes are sampled if they were sampled there.
 func NewProvider(share float64) *Provider {
-	p := &Provider{bound: uint64(min(max(share, 0), 1) * (1 << 63))}
+	share = min(max(share, 0), 1)
+	p := &Provider{bound: uint64(share * (1 << 63))}
 	p.tracer.provider = p
 	return p
 }

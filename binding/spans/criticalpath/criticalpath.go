@@ -34,6 +34,11 @@ type Stretch struct {
 	Name       string
 }
 
+// isOf reports whether a stretch is of this unit, kind and name.
+func (s Stretch) isOf(unit string, kind lab.SegmentKind, name string) bool {
+	return s.Unit == unit && s.Kind == kind && s.Name == name
+}
+
 // Trace holds the spans of one operation from all processes.
 type Trace struct {
 	byID  map[trace.SpanID]*spans.Record
@@ -72,8 +77,11 @@ func (t Trace) First() spans.Record { return *t.first }
 func (t Trace) Until(done int64, ends func(spans.Record) bool) (path []Stretch, whole bool) {
 	at := t.first
 	for _, r := range t.byID {
-		if ends(*r) && r.Start < done && r.Start > t.first.Start &&
-			cmp.Or(cmp.Compare(r.Start, at.Start), cmp.Compare(r.End, at.End), bytes.Compare(r.ID[:], at.ID[:])) > 0 {
+		if !ends(*r) || r.Start >= done || r.Start <= t.first.Start {
+			continue
+		}
+		byTime := cmp.Or(cmp.Compare(r.Start, at.Start), cmp.Compare(r.End, at.End))
+		if cmp.Or(byTime, bytes.Compare(r.ID[:], at.ID[:])) > 0 {
 			at = r
 		}
 	}
@@ -103,8 +111,8 @@ func (w *walk) back(to int64, unit string, kind lab.SegmentKind, name string) {
 	if to >= w.at {
 		return
 	}
-	if last := len(w.path) - 1; last >= 0 && w.path[last].Start == w.at && w.path[last].Unit == unit &&
-		w.path[last].Kind == kind && w.path[last].Name == name {
+	last := len(w.path) - 1
+	if last >= 0 && w.path[last].Start == w.at && w.path[last].isOf(unit, kind, name) {
 		w.path[last].Start = to
 	} else {
 		w.path = append(w.path, Stretch{to, w.at, unit, kind, name})

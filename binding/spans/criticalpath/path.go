@@ -23,8 +23,8 @@ func Path(share float64, operation string, sampled int, stretches []Stretch) lab
 	for _, s := range stretches {
 		if n := len(p.Segments); n > 0 {
 			last := &p.Segments[n-1]
-			if same := last.Unit == s.Unit && last.Kind == s.Kind && last.Name == s.Name; same ||
-				(s.End-s.Start)*finest < took {
+			isShort := (s.End-s.Start)*finest < took
+			if isShort || s.isOf(last.Unit, last.Kind, last.Name) {
 				last.Seconds = seconds(s.End-begin) - last.Start
 				continue
 			}
@@ -62,8 +62,8 @@ func (m *Mean) Add(stretches []Stretch) {
 func (m *Mean) Path() lab.Path {
 	kinds := lab.SegmentKinds()
 	groups := slices.SortedFunc(maps.Keys(m.sums), func(a, b group) int {
-		return cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)),
-			cmp.Compare(a.unit, b.unit))
+		byKind := slices.Index(kinds, a.kind) - slices.Index(kinds, b.kind)
+		return cmp.Or(byKind, cmp.Compare(a.unit, b.unit))
 	})
 	p := lab.Path{Share: lab.PathMean, Operation: "mean", Sampled: m.paths}
 	for _, g := range groups {
