@@ -218,7 +218,8 @@ func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error)
 	r.set(lab.Seconds(f.Delay), f.Rate)
 	bytes, least := 1, f.Delay
 	if f.Rate > 0 {
-		bytes = max(1, min(pieceBytes, int(f.Rate*probeSpan.Seconds())))
+		enough := int(f.Rate * probeSpan.Seconds())
+		bytes = max(1, min(pieceBytes, enough))
 		least += float64(bytes) / f.Rate
 	}
 	expected := lab.Seconds(least)

@@ -68,7 +68,8 @@ func (s *suite) printed(root string) string {
 	var all strings.Builder
 	for _, test := range s.order {
 		kept, there := s.output[test]
-		if there && (root == "" || test == "" || isWithin(test, root)) {
+		isWanted := root == "" || test == "" || isWithin(test, root)
+		if there && isWanted {
 			all.WriteString(kept.String())
 		}
 	}

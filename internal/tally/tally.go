@@ -191,8 +191,8 @@ func (s *suite) reason(test string) string {
 		if strings.HasPrefix(line, "testscript.go:") {
 			break
 		}
-		if line != "" && !strings.HasPrefix(line, "=== ") &&
-			!strings.HasPrefix(line, "--- ") {
+		isMark := strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- ")
+		if line != "" && !isMark {
 			message = append(message, line)
 		}
 	}
@@ -211,7 +211,8 @@ func (t *tally) count(e event) {
 	if e.Action != "fail" {
 		delete(s.output, e.Test)
 	}
-	if s.parents[e.Test] && (e.Action != "fail" || s.blamed[e.Test]) {
+	failedItself := e.Action == "fail" && !s.blamed[e.Test]
+	if s.parents[e.Test] && !failedItself {
 		return // its subtests are counted
 	}
 	switch e.Action {
