@@ -32,13 +32,13 @@ func (f *gateFlags) register(command *cobra.Command) {
 // parse parses the gates. Its error lists all mistakes.
 func (f *gateFlags) parse() ([]analysis.Gate, error) {
 	var gates []analysis.Gate
-	var mistakes []error
+	var wrong mistakes
 	for _, text := range f.gates {
 		gate, err := analysis.ParseGate(text)
 		gates = append(gates, gate)
-		mistakes = append(mistakes, err)
+		wrong.add(err)
 	}
-	return gates, errors.Join(mistakes...)
+	return gates, wrong.err()
 }
 
 // checkGates compares the variants of a run with their baseline by the gates, and prints and returns the
@@ -48,7 +48,7 @@ func (a app) checkGates(
 ) ([]lab.GateVerdict, error) {
 	verdicts, err := analysis.Hold(concluded, gates)
 	if err != nil {
-		return nil, withCode(exitBadPlan, "%w", err)
+		return nil, badPlan(err)
 	}
 	shown := a.textStream(flags.takesOutput())
 	return verdicts, report.GatesTerminal(plain.Raw(shown), verdicts, report.Options{Colour: useColour(shown)})
@@ -57,7 +57,7 @@ func (a app) checkGates(
 // reportAgainst compares a run with an earlier one, and reports the changes.
 func (a app) reportAgainst(before, after string, flags documentFlags, limits gateFlags) error {
 	gates, err := limits.parse()
-	mistakes := []error{err, ci.Known(flags.format, ci.FormatsAgainst())}
+	wrong := mistakes{err, ci.Known(flags.format, ci.FormatsAgainst())}
 	var runs [2]lab.Analysis
 	var folders [2]string
 	for i, dir := range []string{before, after} {
@@ -66,14 +66,14 @@ func (a app) reportAgainst(before, after string, flags documentFlags, limits gat
 			folders[i] = folder.Dir()
 			runs[i], err = analyse(folder, "")
 		}
-		mistakes = append(mistakes, err)
+		wrong.add(err)
 	}
-	if err := errors.Join(mistakes...); err != nil {
-		return withCode(exitBadPlan, "%w", err)
+	if err := wrong.err(); err != nil {
+		return badPlan(err)
 	}
 	changes, err := analysis.Against(runs[0], runs[1], gates)
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	changes.Before.Folder = folders[0]
 	changes.After.Folder = folders[1]

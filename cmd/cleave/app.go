@@ -39,6 +39,14 @@ type app struct {
 	secrets *secret.Vault
 }
 
+// note prints a note to standard error.
+func (a app) note(format string, args ...any) { fmt.Fprintf(a.errOut, "note: "+format+"\n", args...) }
+
+// warn prints a warning to standard error.
+func (a app) warn(format string, args ...any) {
+	fmt.Fprintf(a.errOut, "warning: "+format+"\n", args...)
+}
+
 // spansVariable is the environment variable with the folder for the spans of all trials (docs/tracing.md).
 const spansVariable = "CLEAVE_SPANS"
 

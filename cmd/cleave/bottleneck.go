@@ -160,30 +160,30 @@ func (f *bottleneckFlags) scaledPlan(s lab.Study, base lab.Variant, units []stri
 
 // throughputFirst returns metrics with the throughput before all others.
 func throughputFirst(metrics []lab.Metric) []lab.Metric {
-	isOther := func(m lab.Metric) bool { return m.Quantity != lab.Goodput }
-	return slices.Concat(slices.DeleteFunc(slices.Clone(metrics), isOther),
-		slices.DeleteFunc(slices.Clone(metrics), func(m lab.Metric) bool { return !isOther(m) }))
+	isThroughput := func(m lab.Metric) bool { return m.Quantity == lab.Goodput }
+	isOther := func(m lab.Metric) bool { return !isThroughput(m) }
+	throughput := slices.DeleteFunc(slices.Clone(metrics), isOther)
+	others := slices.DeleteFunc(slices.Clone(metrics), isThroughput)
+	return append(throughput, others...)
 }
 
 // mistakes returns an error for invalid flags.
 func (f *bottleneckFlags) mistakes() error {
-	var mistakes []error
+	var wrong mistakes
 	if f.replicas < 2 || f.replicas > lab.MaxReplicas {
-		mistakes = append(mistakes, fmt.Errorf("--replicas is %d, expected 2 to %d", f.replicas, lab.MaxReplicas))
+		wrong.addf("--replicas is %d, expected 2 to %d", f.replicas, lab.MaxReplicas)
 	}
 	switch {
 	case f.resource != resourceReplicas && f.resource != resourceCPU:
-		mistakes = append(mistakes, fmt.Errorf("--resource is %q, expected %s or %s", f.resource, resourceReplicas,
-			resourceCPU))
+		wrong.addf("--resource is %q, expected %s or %s", f.resource, resourceReplicas, resourceCPU)
 	case f.resource == resourceCPU && f.isSet("replicas"):
-		mistakes = append(mistakes, errors.New("--replicas: --resource cpu raises limits, and no number of "+
-			"replicas: leave one out"))
+		wrong.addf("--replicas: --resource cpu raises limits, and no number of replicas: leave one out")
 	}
 	if !(f.cpu >= 0 && f.cpu <= 1000) { // also refuses NaN
-		mistakes = append(mistakes, fmt.Errorf("--cpu is %g, expected processors such as 0.2, or 0 for no limit",
-			f.cpu))
+		wrong.addf("--cpu is %g, expected processors such as 0.2, or 0 for no limit", f.cpu)
 	}
-	return errors.Join(append(mistakes, f.checkDesign())...)
+	wrong.add(f.checkDesign())
+	return wrong.err()
 }
 
 // point returns the load: users of a closed loop, with the levels of --level.
@@ -252,8 +252,11 @@ func (f *bottleneckFlags) scalable(s lab.Study, base lab.Variant) ([]string, err
 	}
 	var all []string
 	for _, unit := range layouts[0].Units {
-		limited := f.resource == resourceCPU && unit.Name != layouts[0].Lead
-		if unit.Group == "" && !unit.Finishes && (unit.Scalable || limited) {
+		if unit.Group != "" || unit.Finishes {
+			continue
+		}
+		getsLimit := f.resource == resourceCPU && unit.Name != layouts[0].Lead
+		if unit.Scalable || getsLimit {
 			all = append(all, unit.Name)
 		}
 	}

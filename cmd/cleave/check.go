@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -111,16 +112,16 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 	if err := f.useBackings(info.Name); err != nil {
 		return lab.Plan{}, err
 	}
-	var mistakes []error
+	var wrong mistakes
 	names, refused := f.names(info)
 	for _, name := range names {
 		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment(),
 			Replicas: f.replicas, Knobs: map[string]string{}}
 		maps.Copy(v.Knobs, f.knobs)
-		mistakes = append(mistakes, f.putOnBackings(info, &v))
+		wrong.add(f.putOnBackings(info, &v))
 		s.Variants = append(s.Variants, v)
 	}
-	if err := errors.Join(mistakes...); err != nil {
+	if err := wrong.err(); err != nil {
 		return lab.Plan{}, err
 	}
 	if len(s.Variants) == 0 {
@@ -174,7 +175,7 @@ func (f *checkFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan, 
 		f.notes = append(f.notes, "only the answers are judged: --audit, or audit in a system file, judges what a "+
 			"system holds (docs/faults.md)")
 	}
-	names := study.NamesOf(definitions, func(d external.Definition) string { return d.Name })
+	names := systemNames(definitions)
 	s.Title = "Check of " + strings.Join(names, ", ")
 	s.Baseline = names[0]
 	if err := f.checkSystems(ctx, &s, dir); err != nil {
@@ -224,21 +225,20 @@ func (a app) reportCheck(folder *store.Folder, plan lab.Plan, flags *experimentF
 		return nil, err
 	}
 	shown := a.textStream(flags.documents.takesOutput())
-	table := tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0)
 	kind := "architecture"
 	if plan.Study.System == external.Name {
 		kind = "system"
 	}
-	fmt.Fprintf(table, "%s\tverdict\t%son\n", kind, tabbedTitles(columns.Columns))
+	rows := [][]string{slices.Concat([]string{kind, "verdict"}, titlesOf(columns.Columns), []string{"on"})}
 	for _, trial := range trials {
-		services := slices.Sorted(maps.Values(trial.Services))
-		fmt.Fprintf(table, "%s\t%s\t%s%s\n", trial.Variant, trial.Audit.Verdict,
-			tabbedValues(columns.Columns, trial), strings.Join(services, ", "))
+		services := strings.Join(slices.Sorted(maps.Values(trial.Services)), ", ")
+		rows = append(rows, slices.Concat([]string{trial.Variant, string(trial.Audit.Verdict)},
+			valuesOf(columns.Columns, trial), []string{services}))
 	}
 	for _, v := range plan.Study.Absent {
-		fmt.Fprintf(table, "%s\tuntestable here\n", v.Name)
+		rows = append(rows, []string{v.Name, "untestable here"})
 	}
-	if err := errors.Join(table.Flush(), showFaults(shown, kind, columns.Faults, trials)); err != nil {
+	if err := errors.Join(writeTable(shown, rows), showFaults(shown, kind, columns.Faults, trials)); err != nil {
 		return nil, err
 	}
 	for _, trial := range trials {
@@ -264,26 +264,32 @@ func (a app) reportCheck(folder *store.Folder, plan lab.Plan, flags *experimentF
 			a.writeFormat(folder, flags.documents, ci.Run{Analysis: concluded}))
 }
 
-// tabbedTitles returns the titles of columns, each followed by a tab.
-func tabbedTitles(columns []lab.CheckColumn) (row string) {
-	for _, c := range columns {
-		row += c.Title + "\t"
+// writeTable writes rows of cells as columns.
+func writeTable(w io.Writer, rows [][]string) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
-	return row
+	return table.Flush()
 }
 
-// tabbedValues returns the values of columns, each followed by a tab.
-func tabbedValues(columns []lab.CheckColumn, trial lab.Trial) (row string) {
+// titlesOf returns the titles of columns.
+func titlesOf(columns []lab.CheckColumn) []string {
+	return study.NamesOf(columns, func(c lab.CheckColumn) string { return c.Title })
+}
+
+// valuesOf returns the values of a trial in columns.
+func valuesOf(columns []lab.CheckColumn, trial lab.Trial) (cells []string) {
 	for _, c := range columns {
 		value, measured := trial.Values()[c.Metric]
 		switch {
 		case c.Metric == "":
-			row += fmt.Sprintf("%d\t", trial.Audit.Counts[c.Count])
+			cells = append(cells, fmt.Sprint(trial.Audit.Counts[c.Count]))
 		case measured:
-			row += fmt.Sprintf("%.*f\t", c.Digits, value)
+			cells = append(cells, fmt.Sprintf("%.*f", c.Digits, value))
 		default:
-			row += figure.Absent + "\t"
+			cells = append(cells, figure.Absent)
 		}
 	}
-	return row
+	return cells
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/cleave-lab/cleave/fault"
@@ -36,13 +35,14 @@ const (
 
 // parseFault reads KIND:TARGET[@AFTER][+HEAL][,delay=SPAN][,rate=BYTES]. After is NaN if it is not given.
 func parseFault(text string) (lab.Fault, error) {
-	kind, rest, _ := strings.Cut(text, ":")
-	f := lab.Fault{Kind: lab.FaultKind(kind), After: math.NaN(), Heal: lab.FaultKind(kind).DefaultHeal()}
+	word, rest, _ := strings.Cut(text, ":")
+	kind := lab.FaultKind(word)
+	f := lab.Fault{Kind: kind, After: math.NaN(), Heal: kind.DefaultHeal()}
 	rest, sizes, sized := strings.Cut(rest, ",")
 	rest, heal, healed := strings.Cut(rest, "+")
 	target, after, timed := strings.Cut(rest, "@")
 	f.Target = target
-	if !slices.Contains(lab.FaultKinds(), f.Kind) || target == "" {
+	if !slices.Contains(lab.FaultKinds(), kind) || target == "" {
 		return f, fmt.Errorf("--fault is %q, expected KIND:TARGET[@AFTER][+HEAL] with a kind of %v, for example "+
 			"%s:%s@2s+1s, or %s:%s,delay=50ms,rate=1MiB",
 			text, lab.FaultKinds(), lab.FaultKill, lab.EveryUnit, lab.FaultSlow, lab.EveryUnit)
@@ -127,14 +127,15 @@ func (f *checkFlags) addFaultPoints(system lab.Checkable, s *lab.Study) error {
 // error if any of the faults is impossible for any of the variants.
 func (f *foreignFlags) addFaults(s *lab.Study, texts []string) ([]lab.Layout, error) {
 	var faults []lab.Fault
-	var mistakes []error
+	var wrong mistakes
 	for _, text := range texts {
 		one, err := parseFault(text)
 		faults = append(faults, one)
-		mistakes = append(mistakes, err)
+		wrong.add(err)
 	}
 	layouts, err := layoutsOf(*s, f.secrets)
-	if err = errors.Join(append(mistakes, err)...); err != nil {
+	wrong.add(err)
+	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 	s.Faults = scheduleFaults(faults, layouts)
@@ -144,18 +145,19 @@ func (f *foreignFlags) addFaults(s *lab.Study, texts []string) ([]lab.Layout, er
 			if v.External != nil {
 				what = "system"
 			}
-			mistakes = append(mistakes, fmt.Errorf("%s %s: %w", what, v.Name, err))
+			wrong.addf("%s %s: %w", what, v.Name, err)
+		}
+		if v.External == nil || len(v.External.Services) == 0 {
+			continue
 		}
 		for _, one := range s.Faults {
-			slows := one.Kind == lab.FaultSlow || one.Kind == lab.FaultFill
-			if v.External != nil && len(v.External.Services) > 0 && slows {
-				mistakes = append(mistakes, fmt.Errorf("--fault %s:%s: services of a file, such as those of %s, "+
-					"reach each other directly and have volumes of Docker's own: use kill, restart, pause or cut",
-					one.Kind, one.Target, v.Name))
+			if one.Kind == lab.FaultSlow || one.Kind == lab.FaultFill {
+				wrong.addf("--fault %s:%s: services of a file, such as those of %s, reach each other directly and have "+
+					"volumes of Docker's own: use kill, restart, pause or cut", one.Kind, one.Target, v.Name)
 			}
 		}
 	}
-	return layouts, errors.Join(mistakes...)
+	return layouts, wrong.err()
 }
 
 // scheduleFaults sets the times of the faults that have none, in place. Such a fault begins after all earlier
@@ -200,7 +202,8 @@ func healedAt(f lab.Fault, layout lab.Layout) float64 {
 			return f.After + f.Heal + serviceRestart
 		}
 	}
-	if _, is := layout.Node(f.Target); is && (f.Kind.Ends() || f.Kind.Replaces()) {
+	restarts := f.Kind.Ends() || f.Kind.Replaces()
+	if _, isNode := layout.Node(f.Target); isNode && restarts {
 		return f.After + f.Heal + nodeRestart
 	}
 	return f.After + f.Heal + unitRestart
@@ -210,16 +213,10 @@ func healedAt(f lab.Fault, layout lab.Layout) float64 {
 // variants. The slowest healing is the longest time from the beginning of a healing, such as the restart of a
 // killed process, until the target was usable.
 func showFaults(to io.Writer, kind string, columns []lab.CheckColumn, trials []lab.Trial) error {
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	shown := false
+	rows := [][]string{append([]string{kind, "faults", "healed", "slowest healing"}, titlesOf(columns)...)}
 	for _, trial := range trials {
 		if len(trial.Faults) == 0 {
 			continue
-		}
-		if !shown {
-			fmt.Fprintln(table, "\n"+kind+"\tfaults\thealed\tslowest healing\t"+
-				strings.TrimSuffix(tabbedTitles(columns), "\t"))
-			shown = true
 		}
 		done := 0
 		healed := 0
@@ -233,8 +230,13 @@ func showFaults(to io.Writer, kind string, columns []lab.CheckColumn, trials []l
 				slowest = max(slowest, r.Healed-r.Began-r.Heal)
 			}
 		}
-		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%.2f s\t%s\n", trial.Variant, done, len(trial.Faults), healed,
-			slowest, strings.TrimSuffix(tabbedValues(columns, trial), "\t"))
+		row := []string{trial.Variant, fmt.Sprintf("%d of %d", done, len(trial.Faults)), strconv.Itoa(healed),
+			fmt.Sprintf("%.2f s", slowest)}
+		rows = append(rows, append(row, valuesOf(columns, trial)...))
 	}
-	return table.Flush()
+	if len(rows) == 1 {
+		return nil
+	}
+	fmt.Fprintln(to)
+	return writeTable(to, rows)
 }

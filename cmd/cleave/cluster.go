@@ -21,10 +21,7 @@ import (
 // flags --context, --kubeconfig, --swarm and --hosts set the same variables (variableFlag).
 func fromEnvironment[T any](read func(lookup func(string) (string, bool)) (T, error)) (T, error) {
 	named, err := read(os.LookupEnv)
-	if err != nil {
-		err = withCode(exitBadPlan, "%w", err)
-	}
-	return named, err
+	return named, badPlan(err)
 }
 
 // usersCluster returns the Kubernetes cluster that the user names, or nil.
@@ -58,14 +55,19 @@ func checkClusters(flags *pflag.FlagSet, variants []lab.Variant) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		deployments := map[string][]string{"context": {lab.Kubernetes}, "kubeconfig": {lab.Kubernetes},
 			"swarm": {lab.Swarm}, "hosts": {lab.SSH}, "registry": {lab.Kubernetes, lab.Swarm}}[f.Name]
-		if len(deployments) > 0 && !slices.ContainsFunc(variants, func(v lab.Variant) bool {
-			return slices.Contains(deployments, v.Deployment)
-		}) {
+		if len(deployments) > 0 && !anyDeployed(variants, deployments...) {
 			err = errors.Join(err, withCode(exitBadPlan, "--%s does nothing here, since no variant runs there: add "+
 				"--deploy %s, or leave it out", f.Name, strings.Join(deployments, " or --deploy ")))
 		}
 	})
 	return err
+}
+
+// anyDeployed reports whether a variant has one of the deployments.
+func anyDeployed(variants []lab.Variant, deployments ...string) bool {
+	return slices.ContainsFunc(variants, func(v lab.Variant) bool {
+		return slices.Contains(deployments, v.Deployment)
+	})
 }
 
 // privateMissing returns an error that names what this host lacks for a private cluster or swarm, one that

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +64,7 @@ need not be named. docs/comparing.md is a walk-through.` + exitCodesHelp(measure
 func (f *compareFlags) plan(ctx context.Context, args []string) (lab.Plan, error) {
 	f.applyQuick(3*time.Second, time.Second/2)
 	definitions, err := f.systems(args, f.deployments)
-	if len(args) < 2 && (len(args) == 0 || len(f.deployments) < 2) {
+	if compared := len(args) * max(1, len(f.deployments)); compared < 2 {
 		err = errors.Join(err, errors.New("a comparison needs at least two systems, or one in two deployments "+
 			"(--deploy): see cleave help compare"))
 	}
@@ -104,20 +103,19 @@ func (f *compareFlags) addLoadFaults(s *lab.Study) error {
 	if _, err := f.addFaults(s, f.faults); err != nil {
 		return err
 	}
-	var mistakes []error
+	var wrong mistakes
 	for _, one := range s.Faults {
 		if one.After >= s.Load.Duration {
-			mistakes = append(mistakes, fmt.Errorf("--fault %s:%s begins after %g s, and the load lasts %g s: let it "+
-				"begin earlier (@AFTER), or the load last longer (--duration)", one.Kind, one.Target, one.After,
-				s.Load.Duration))
+			wrong.addf("--fault %s:%s begins after %g s, and the load lasts %g s: let it begin earlier (@AFTER), or "+
+				"the load last longer (--duration)", one.Kind, one.Target, one.After, s.Load.Duration)
 		}
 	}
-	return errors.Join(mistakes...)
+	return wrong.err()
 }
 
 // study returns the comparison as a study.
 func (f *compareFlags) study(definitions []external.Definition, points []lab.Point, load lab.Load) lab.Study {
-	names := study.NamesOf(definitions, func(d external.Definition) string { return d.Name })
+	names := systemNames(definitions)
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: compareName, Title: strings.Join(names, " against "),
 		Question: "Which of them is faster, by how much, and up to which rate does each hold?",

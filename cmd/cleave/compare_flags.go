@@ -75,18 +75,20 @@ func (f *compareFlags) register(command *cobra.Command) {
 // defaultObjective is the objective of searches for the capacity without --objective.
 const defaultObjective = "p99<100ms,errors<0.1%"
 
+// errOwnConnections refuses --connections for a closed loop.
+var errOwnConnections = errors.New("--connections: every one of --users has a connection of its own: leave " +
+	"it out")
+
 // mistakes returns an error for invalid flags.
 func (f *compareFlags) mistakes() error {
-	mistakes := []error{f.checkDesign()}
+	wrong := mistakes{f.checkDesign()}
 	if f.isSet("connections") && len(f.users) > 0 {
-		mistakes = append(mistakes, errors.New("--connections: every one of --users has a connection of its own: "+
-			"leave it out"))
+		wrong.add(errOwnConnections)
 	}
 	if !(f.lengthen >= 1 && f.lengthen <= study.MostLengthened) {
-		mistakes = append(mistakes, fmt.Errorf("--lengthen is %g, expected a number from 1 to %d", f.lengthen,
-			study.MostLengthened))
+		wrong.addf("--lengthen is %g, expected a number from 1 to %d", f.lengthen, study.MostLengthened)
 	}
-	return errors.Join(mistakes...)
+	return wrong.err()
 }
 
 // checkNameBy returns an error if --name-by is invalid.
@@ -95,8 +97,8 @@ func (f *compareFlags) checkNameBy(definitions []external.Definition) error {
 		return nil
 	}
 	number, _ := strconv.Atoi(f.nameBy) // 0 if it is no number
-	known := f.nameBy == lab.NameByFolder || f.nameBy == lab.NameByPort || number > 0 ||
-		number == 0 && strings.HasPrefix(f.nameBy, "-")
+	isName := number == 0 && strings.HasPrefix(f.nameBy, "-")
+	known := isName || number > 0 || slices.Contains([]string{lab.NameByFolder, lab.NameByPort}, f.nameBy)
 	switch {
 	case !known:
 		return fmt.Errorf("--name-by is %q, expected %s, %s, the name of an argument such as --service, or its "+
@@ -122,35 +124,34 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 		points = append(points, point)
 		return nil
 	}
-	var mistakes []error
+	var wrong mistakes
 	from := 100.0 // where the search begins without --rate
 	for i, text := range f.rates {
 		rate, err := schedule.ParseRate(text)
 		if err == nil {
 			err = add(ratePoint(rate))
 		}
-		mistakes = append(mistakes, err)
+		wrong.add(err)
 		if i == 0 {
 			from = rate
 		}
 	}
 	for _, n := range f.users {
 		if n < 1 {
-			mistakes = append(mistakes, fmt.Errorf("--users is %d, expected a number from 1 on", n))
+			wrong.addf("--users is %d, expected a number from 1 on", n)
 			continue
 		}
-		mistakes = append(mistakes, add(usersPoint(n)))
+		wrong.add(add(usersPoint(n)))
 	}
 	if len(f.rates)+len(f.users) == 0 && own != nil {
 		points = append(points, lab.Point{Name: "scenario", Levels: map[string]float64{}})
 	}
 	if f.capacity {
 		capacity := lab.Point{Name: "capacity", Levels: map[string]float64{lab.FactorSearchFrom: from}}
-		mistakes = append(mistakes, add(capacity))
+		wrong.add(add(capacity))
 	}
 	if len(points) == 0 {
-		mistakes = append(mistakes,
-			errors.New("give --rate for an open loop, --users for a closed one, or --capacity"))
+		wrong.addf("give --rate for an open loop, --users for a closed one, or --capacity")
 	}
-	return points, errors.Join(mistakes...)
+	return points, wrong.err()
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/report/ci"
 	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/yamlfile"
@@ -34,16 +33,19 @@ func (f *decisionFlags) register(command *cobra.Command) {
 func (f *decisionFlags) need(
 	command *cobra.Command, args []string, documents documentFlags,
 ) (*ci.Need, error) {
-	switch changed := command.Flags().Changed; {
-	case !f.wanted && (changed("rate") || changed("prices")):
-		return nil, withCode(exitBadPlan, "--rate and --prices are for --decision: add it")
-	case !f.wanted:
+	changed := command.Flags().Changed
+	if !f.wanted {
+		if changed("rate") || changed("prices") {
+			return nil, withCode(exitBadPlan, "--rate and --prices are for --decision: add it")
+		}
 		return nil, nil
+	}
+	switch isRate := f.rate > 0 && f.rate < math.MaxInt64; {
 	case len(args) != 1:
 		return nil, withCode(exitBadPlan, "--decision is about one run: name one folder")
 	case documents.takesOutput():
 		return nil, withCode(exitBadPlan, "--decision takes standard output: leave out --format and --json -")
-	case changed("rate") && !(f.rate > 0 && f.rate < math.MaxInt64):
+	case changed("rate") && !isRate:
 		return nil, withCode(exitBadPlan, "--rate is %v: give operations per second, above 0", f.rate)
 	}
 	repeat := []string{"cleave", "report", args[0], "--decision"}
@@ -73,9 +75,9 @@ type priceList struct {
 
 // readPrices reads a file of prices. Its error lists all mistakes with their lines.
 func readPrices(path string) (*ci.Prices, error) {
-	data, err := inputfile.Read(path, yamlfile.SmallFile)
+	data, err := readFlagFile("prices", path, yamlfile.SmallFile)
 	if err != nil {
-		return nil, withCode(exitBadPlan, "--prices: %w", err)
+		return nil, badPlan(err)
 	}
 	r := yamlfile.Reader{File: path, Format: yamlfile.Small("price list", "cleave-prices/1")}
 	var list priceList
@@ -84,7 +86,7 @@ func readPrices(path string) (*ci.Prices, error) {
 		list.check(&r, lines)
 	}
 	if err := r.Problems.OrNil(); err != nil {
-		return nil, withCode(exitBadPlan, "%w", err)
+		return nil, badPlan(err)
 	}
 	return &ci.Prices{PricedFrom: path, Currency: list.Currency, Core: list.Core, MemoryGiB: list.MemoryGiB}, nil
 }
@@ -94,7 +96,8 @@ func (p *priceList) check(r *yamlfile.Reader, lines map[string]int) {
 	if p.Schema != "" && p.Schema != r.Schema {
 		r.Problem(lines["schema"], "schema is %q, expected %q", p.Schema, r.Schema)
 	}
-	if n, given := utf8.RuneCountInString(p.Currency), lines["currency"] > 0; given && (n < 1 || n > 8) {
+	length := utf8.RuneCountInString(p.Currency)
+	if lines["currency"] > 0 && (length < 1 || length > 8) {
 		r.Problem(lines["currency"], "currency is %q: give one to eight characters, such as EUR", p.Currency)
 	}
 	checkPrice := func(key string, price float64) {

@@ -52,13 +52,12 @@ func (f *documentFlags) addFull(flags *pflag.FlagSet) {
 
 // check returns an error for documents that cannot be written, before anything is played.
 func (f *documentFlags) check() error {
-	err := ci.Known(f.format, ci.Formats())
-	if err == nil && f.format != "" && isOutput(f.json) {
-		err = fmt.Errorf("--format %s and --json %s both take standard output: give --json a file", f.format,
-			f.json)
+	if err := ci.Known(f.format, ci.Formats()); err != nil {
+		return badPlan(err)
 	}
-	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+	if f.format != "" && isOutput(f.json) {
+		return withCode(exitBadPlan, "--format %s and --json %s both take standard output: give --json a file",
+			f.format, f.json)
 	}
 	return checkOutput("--json", f.json)
 }
@@ -129,11 +128,11 @@ the limit is exceeded; with --require-verdict it is 6 if that is undecided.`,
 func (a app) reportRun(dir string, flags documentFlags, limits gateFlags) error {
 	gates, err := limits.parse()
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	folder, err := store.Open(dir)
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	concluded, err := a.conclude(folder, flags)
 	if err != nil {
@@ -211,9 +210,8 @@ func analyse(folder *store.Folder, baseline string) (lab.Analysis, error) {
 				"all with a baseline", folder.Dir())
 		}
 		if _, known := plan.Study.Variant(baseline); !known {
-			names := study.NamesOf(plan.Study.Variants, func(v lab.Variant) string { return v.Name })
 			return lab.Analysis{}, withCode(exitBadPlan, "--baseline: %s has no variant %q, but %s", folder.Dir(),
-				baseline, figure.And(names))
+				baseline, figure.And(variantNames(plan.Study)))
 		}
 		plan.Study.Baseline = baseline
 	}

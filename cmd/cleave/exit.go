@@ -78,13 +78,34 @@ func withCode(code int, format string, args ...any) error {
 	return &codedError{code: code, cause: fmt.Errorf(format, args...)}
 }
 
+// badPlan returns an error with exitBadPlan; nil stays nil.
+func badPlan(err error) error {
+	if err == nil {
+		return nil
+	}
+	return withCode(exitBadPlan, "%w", err)
+}
+
+// mistakes collects the mistakes in a command line, so that one error names all of them.
+type mistakes []error
+
+// add adds errors; nil is none.
+func (m *mistakes) add(errs ...error) { *m = append(*m, errs...) }
+
+// addf adds a mistake by its text.
+func (m *mistakes) addf(format string, args ...any) { m.add(fmt.Errorf(format, args...)) }
+
+// err returns all mistakes as one error; nil: there are none.
+func (m mistakes) err() error { return errors.Join(m...) }
+
 // orInterrupted returns the error of a command. If it comes from the end of the command's context, which a
 // signal ends, the error says that the command was interrupted, whatever its exit code was.
 func orInterrupted(ctx context.Context, err error) error {
-	if ctx.Err() == nil || !errors.Is(err, context.Canceled) || exitCode(err) == exitInterrupted {
-		return err
+	isOfContext := ctx.Err() != nil && errors.Is(err, context.Canceled)
+	if isOfContext && exitCode(err) != exitInterrupted {
+		return withCode(exitInterrupted, "interrupted: %w", err)
 	}
-	return withCode(exitInterrupted, "interrupted: %w", err)
+	return err
 }
 
 // exitCode returns the exit code for the error of a command.

@@ -163,7 +163,7 @@ func (a app) planAndPlay(
 	}
 	plan, err := planner(args[0])
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	return a.experiment(command, plan, flags, report)
 }
@@ -176,7 +176,7 @@ func (a app) playRest(command *cobra.Command, flags *experimentFlags, report rep
 		plan, err = folder.Plan()
 	}
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	if !canContinue(command.Name(), plan.Study.Name) {
 		return withCode(exitBadPlan, "%s holds the study %q of %s, which is not of cleave %s: go on with cleave "+
@@ -298,17 +298,17 @@ func (a app) openResumed(
 	}
 	folder, err := store.Open(flags.resume)
 	if err != nil {
-		return nil, plan, withCode(exitBadPlan, "%w", err)
+		return nil, plan, badPlan(err)
 	}
 	begun, err := a.planToPlay(folder, flags.trust)
-	if err == nil && (begun.Study.Name != plan.Study.Name || begun.Study.System != plan.Study.System) {
-		err = withCode(exitBadPlan, "%s holds the study %s of %s, not %s of %s", folder.Dir(), begun.Study.Name,
-			begun.Study.System, plan.Study.Name, plan.Study.System)
+	if err != nil {
+		return nil, plan, err
 	}
-	if err == nil {
-		err = checkClusters(command.Flags(), begun.Study.Variants)
+	if begun.Study.Name != plan.Study.Name || begun.Study.System != plan.Study.System {
+		return nil, plan, withCode(exitBadPlan, "%s holds the study %s of %s, not %s of %s", folder.Dir(),
+			begun.Study.Name, begun.Study.System, plan.Study.Name, plan.Study.System)
 	}
-	return folder, begun, err
+	return folder, begun, checkClusters(command.Flags(), begun.Study.Variants)
 }
 
 // conductor returns the conductor that plays the plan, without its store.
@@ -338,12 +338,13 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
+	shown := progress.New(plain.Raw(a.errOut), a.progressForm(flags.progress), time.Now)
 	return &run.Conductor{
 		System: system, Deployers: available, Backings: services, Meter: meter.New(), Profiler: profiler.Profiler{},
 		Tracer:   traces.Collector{},
 		Injector: fault.Injector{}, Host: meter.NewHost(version),
-		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.errOut),
-			a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,
+		Stopping: stopping(plan, system.Describe()), Progress: shown, Scratch: scratch,
+		Conceal: a.secrets.Conceal,
 	}, nil
 }
 
@@ -357,8 +358,8 @@ func (a app) play(
 	ctx context.Context, conductor *run.Conductor, plan lab.Plan, folder *store.Folder, out outFlag,
 ) error {
 	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found.Left) > 0 {
-		fmt.Fprintf(a.errOut, "note: an earlier cleave has left something on this host (%d in all); remove it "+
-			"with: cleave clean\n", len(found.Left))
+		a.note("an earlier cleave has left something on this host (%d in all); remove it with: cleave clean",
+			len(found.Left))
 	}
 	own, _, err := programs()
 	if err != nil {
@@ -405,7 +406,7 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.errOut, "%s kept in %s\ngo on with: %s\n", lab.Count(len(trials), "trial"), folder.Dir(),
-		shell.Quote("cleave", command.Name(), "--resume", folder.Dir()))
+	next := shell.Quote("cleave", command.Name(), "--resume", folder.Dir())
+	fmt.Fprintf(a.errOut, "%s kept in %s\ngo on with: %s\n", lab.Count(len(trials), "trial"), folder.Dir(), next)
 	return nil
 }

@@ -18,8 +18,7 @@ func stepsBetween(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, 
 		return stops, steps, nil
 	}
 	stops, steps, err := system.Steps(from, to)
-	isDeployed := func(v lab.Variant) bool { return v.Deployment == to.Deployment }
-	if err == nil && !slices.ContainsFunc(stops, isDeployed) {
+	if err == nil && !anyDeployed(stops, to.Deployment) {
 		stops, steps = withDeployment(stops, steps, to.Deployment)
 	}
 	return stops, steps, err

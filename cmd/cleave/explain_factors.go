@@ -65,18 +65,18 @@ func (f *explainFlags) planFactors(system lab.Explainable) (lab.Plan, error) {
 // several others ("security=mtls").
 func factorsOf(a lab.Architecture, base lab.Variant, texts []string) ([]lab.Factor, error) {
 	var factors []lab.Factor
-	var mistakes []error
+	var wrong mistakes
 	for _, text := range texts {
 		factor, err := factorOf(a, base, text)
 		if err == nil && slices.Contains(knobsOf(factors), factor.Knob) {
 			err = fmt.Errorf("%s is given twice", factor.Knob)
 		}
 		if err != nil {
-			mistakes = append(mistakes, fmt.Errorf("--%s: %w", factorsFlag, err))
+			wrong.addf("--%s: %w", factorsFlag, err)
 		}
 		factors = append(factors, factor)
 	}
-	return factors, errors.Join(mistakes...)
+	return factors, wrong.err()
 }
 
 // factorOf parses one factor. Its error says what to type.
@@ -91,15 +91,18 @@ func factorOf(a lab.Architecture, base lab.Variant, text string) (lab.Factor, er
 	knob := a.Knobs[i]
 	low := a.KnobValue(base, name)
 	others := slices.DeleteFunc(slices.Clone(knob.Values), func(value string) bool { return value == low })
-	switch {
-	case !named && len(others) == 1 && !knob.Free:
+	if !named {
+		switch {
+		case len(others) == 0:
+			return lab.Factor{}, fmt.Errorf("%s is %s in %s: name its second value: %s=VALUE (%s)", name, low,
+				a.Name, name, knob.Summary)
+		case len(others) > 1 || knob.Free:
+			return lab.Factor{}, fmt.Errorf("%s is %s in %s and has several other values: name the second one: %s=%s",
+				name, low, a.Name, name, strings.Join(others, " or "+name+"="))
+		}
 		high = others[0]
-	case !named && len(others) == 0:
-		return lab.Factor{}, fmt.Errorf("%s is %s in %s: name its second value: %s=VALUE (%s)", name, low,
-			a.Name, name, knob.Summary)
-	case !named:
-		return lab.Factor{}, fmt.Errorf("%s is %s in %s and has several other values: name the second one: %s=%s",
-			name, low, a.Name, name, strings.Join(others, " or "+name+"="))
+	}
+	switch {
 	case high == low:
 		return lab.Factor{}, fmt.Errorf("%s is %s in %s already: name another value", name, low, a.Name)
 	case !knob.Free && !slices.Contains(others, high):

@@ -20,7 +20,7 @@ func (f *explainFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan
 	if f.request.objective = f.objective; !f.isSet("objective") && !f.capacity {
 		f.request.objective = ""
 	}
-	if f.rate == 0 && !f.isSet("rate") && !f.isSet("users") {
+	if !f.isSet("rate") && !f.isSet("users") {
 		return lab.Plan{}, errors.New("give --rate for an open loop, or --users for a closed one")
 	}
 	load, dir, loadErr := f.load()
@@ -50,11 +50,15 @@ func (f *explainFlags) foreignPlan(ctx context.Context, args []string) (lab.Plan
 // ends returns the first and the last system of the steps. They are two arguments, or one argument and its
 // changes by --to. Each is returned once for each deployment of the steps.
 func (f *explainFlags) ends(args []string) (from, to []external.Definition, err error) {
+	named := len(args)
+	if f.to != "" {
+		named++
+	}
 	switch {
-	case len(args) > 2 || len(args) == 2 && f.to != "":
+	case named > 2:
 		return nil, nil, errors.New("give two systems, or one and what changes in it with --to: see cleave help " +
 			"explain")
-	case len(args) == 1 && f.to == "":
+	case named < 2:
 		return nil, nil, fmt.Errorf("say what %s becomes: name a second system, or what changes in it: --to "+
 			"\"cart.replicas=2 deployment=docker-host\"", args[0])
 	}

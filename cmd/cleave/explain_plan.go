@@ -147,26 +147,24 @@ func tunedText(info lab.SystemInfo, text string) (string, error) {
 
 // mistakes returns an error for invalid flags.
 func (f *explainFlags) mistakes() error {
-	var mistakes []error
+	var wrong mistakes
 	switch {
 	case !f.isSet("users"):
 	case f.users < 1 || f.users > 200000:
-		mistakes = append(mistakes, fmt.Errorf("--users is %d, expected a number from 1 to 200000", f.users))
+		wrong.addf("--users is %d, expected a number from 1 to 200000", f.users)
 	case f.isSet("rate") || f.capacity:
-		mistakes = append(mistakes, errors.New("--users is a closed loop: give it without --rate and --capacity, "+
-			"which are about rates"))
+		wrong.addf("--users is a closed loop: give it without --rate and --capacity, which are about rates")
 	case f.isSet("connections"):
-		mistakes = append(mistakes, errors.New("--connections: every one of --users has a connection of its own: "+
-			"leave it out"))
+		wrong.add(errOwnConnections)
 	}
 	if f.users == 0 {
-		mistakes = append(mistakes, checkRate(f.rate))
+		wrong.add(checkRate(f.rate))
 	}
-	mistakes = append(mistakes, f.checkDesign())
+	wrong.add(f.checkDesign())
 	if _, err := newGenerator(f.objective); err != nil {
-		mistakes = append(mistakes, fmt.Errorf("--objective: %w", err))
+		wrong.addf("--objective: %w", err)
 	}
-	return errors.Join(mistakes...)
+	return wrong.err()
 }
 
 // study returns the study of an explanation. Every stop of the steps is a variant.
@@ -242,8 +240,9 @@ const leastForP99 = 299
 // metrics returns the metrics of the system. Those in first come first, in this order. It leaves out tails
 // for which there are too few operations.
 func (f *explainFlags) metrics(info lab.SystemInfo, first []string) []lab.Metric {
+	tooFew := f.users == 0 && f.rate*f.duration.Seconds() < leastForP99
 	all := slices.DeleteFunc(slices.Clone(info.Metrics), func(m lab.Metric) bool {
-		return f.users == 0 && m.Quantile == 0.99 && f.rate*f.duration.Seconds() < leastForP99
+		return tooFew && m.Quantile == 0.99
 	})
 	rank := func(m lab.Metric) int {
 		if i := slices.Index(first, m.Name); i >= 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/deploy/swarm"
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
 )
@@ -51,6 +52,19 @@ func addGroup(command *cobra.Command, title string, makers ...func(*pflag.FlagSe
 	})
 	command.Flags().SortFlags = false
 	command.Flags().AddFlagSet(set)
+}
+
+// readFlagFile returns the content of the file that a flag names, of at most this many bytes; nil without the
+// flag.
+func readFlagFile(flag, path string, most int64) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := inputfile.Read(path, most)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return data, nil
 }
 
 // changedFlags returns the set flags of a command line for which a condition holds, with their dashes.

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/shell"
+	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
@@ -74,9 +75,14 @@ func isForeign(args []string) bool {
 	return slices.ContainsFunc(args, func(argument string) bool {
 		_, ours := known[argument]
 		_, isModel := modelText(argument)
+		if ours || isModel {
+			return false
+		}
+		if strings.ContainsAny(argument, "./= ") {
+			return true
+		}
 		info, err := os.Stat(argument)
-		return !ours && !isModel && (strings.ContainsAny(argument, "./= ") ||
-			err == nil && (info.Mode().IsRegular() || info.IsDir()))
+		return err == nil && (info.Mode().IsRegular() || info.IsDir())
 	})
 }
 
@@ -157,10 +163,10 @@ func (a app) planForeign(
 	flags.secrets = a.secrets
 	plan, err := planner(command.Context(), args)
 	for _, warning := range a.secrets.Warnings() {
-		fmt.Fprintln(a.errOut, "warning:", warning)
+		a.warn("%s", warning)
 	}
 	for _, note := range flags.notes {
-		fmt.Fprintln(a.errOut, "note:", note)
+		a.note("%s", note)
 	}
 	if err != nil {
 		return plan, loadRefusal(err)
@@ -179,23 +185,22 @@ func (a app) planForeign(
 // systems returns the systems that the arguments name: each system once per deployment, or in its own
 // deployment if deployments is empty. It adds their builds and notes to f. Its error lists all mistakes.
 func (f *foreignFlags) systems(args, deployments []string) (definitions []external.Definition, err error) {
-	var mistakes []error
+	var wrong mistakes
 	for _, argument := range args {
 		d, err := f.system(argument)
 		selected := deployments
 		if f.command && d.IsCompose() {
 			selected = []string{"compose"}
 		} else if f.command && d.HasUnits() {
-			mistakes = append(mistakes, fmt.Errorf("--compose-command: %s is no compose file: leave one of them out",
-				argument))
+			wrong.addf("--compose-command: %s is no compose file: leave one of them out", argument)
 		}
 		var deployed []external.Definition
 		if err == nil {
 			deployed, err = d.In(selected)
 		}
-		mistakes = append(mistakes, err)
+		wrong.add(err)
 		for _, one := range deployed {
-			mistakes = append(mistakes, one.AuditWith(f.audit), one.Mask(f.secrets), f.checkTrust(one))
+			wrong.add(one.AuditWith(f.audit), one.Mask(f.secrets), f.checkTrust(one))
 			for _, build := range one.Builds {
 				same := func(b external.Build) bool { return slices.Equal(b.Command, build.Command) }
 				if !slices.ContainsFunc(f.builds, same) {
@@ -205,16 +210,18 @@ func (f *foreignFlags) systems(args, deployments []string) (definitions []extern
 			for _, note := range one.Notes {
 				f.notes = append(f.notes, fmt.Sprintf("system %s: %s", one.Name, note))
 			}
-			if slices.ContainsFunc(definitions, func(other external.Definition) bool {
-				return other.Name == one.Name
-			}) {
-				mistakes = append(mistakes,
-					fmt.Errorf("two systems are called %s: name them, for example with a= and b= in front", one.Name))
+			if slices.Contains(systemNames(definitions), one.Name) {
+				wrong.addf("two systems are called %s: name them, for example with a= and b= in front", one.Name)
 			}
 			definitions = append(definitions, one)
 		}
 	}
-	return definitions, errors.Join(mistakes...)
+	return definitions, wrong.err()
+}
+
+// systemNames returns the names of systems of the user.
+func systemNames(definitions []external.Definition) []string {
+	return study.NamesOf(definitions, func(d external.Definition) string { return d.Name })
 }
 
 // checkTrust returns an error if a compose file asks for power over this host and --trust is not set.
@@ -260,7 +267,7 @@ func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
 	switch {
 	case err == nil:
 		return file.Definition("", f.url)
-	case exists || strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml"):
+	case exists || isYAML(argument):
 		return external.Definition{}, fmt.Errorf("read the system file: %w", err)
 	}
 	return external.Inline(argument)
@@ -289,7 +296,7 @@ func foreignVariant(d external.Definition, pinned []int) lab.Variant {
 func (a app) buildImages(ctx context.Context, builds []external.Build, dryRun bool) error {
 	for _, b := range builds {
 		if dryRun {
-			fmt.Fprintln(a.errOut, "note: before all trials this builds an image:", shell.Quote(b.Command...))
+			a.note("before all trials this builds an image: %s", shell.Quote(b.Command...))
 			continue
 		}
 		command := exec.CommandContext(ctx, b.Command[0], b.Command[1:]...)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
-	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -24,34 +22,33 @@ import (
 
 // load returns the load of every trial, and the folder of the scenario's files.
 func (f *foreignFlags) load() (lab.Load, string, error) {
-	var mistakes []error
-	note := func(err error) { mistakes = append(mistakes, err) }
+	var wrong mistakes
 	load := f.measuredLoad()
 	load.Arrivals = cmp.Or(f.arrivals, load.Arrivals)
 	load.Objective = f.request.objective
 	file, dir, err := f.file()
-	note(err)
-	if l := file.Load; err == nil && l != nil && l.Users == 0 && l.Replay == "" && l.Arrivals == "" {
-		own := *l // an open loop without arrivals gets those of --arrivals
-		own.Arrivals = load.Arrivals
-		file.Load = &own
+	wrong.add(err)
+	own := file.Load
+	isOpen := own != nil && own.Users == 0 && own.Replay == ""
+	if isOpen && own.Arrivals == "" {
+		changed := *own // it gets the arrivals of --arrivals
+		changed.Arrivals = load.Arrivals
+		file.Load = &changed
 	}
 	if err == nil {
 		load.Scenario, err = json.Marshal(maskScenario(f.secrets, file))
-		note(err)
+		wrong.add(err)
 	}
 	_, err = newGenerator(load.Objective) // checks the objective
-	note(err)
-	if f.request.allow != "" {
-		text, err := inputfile.Read(f.request.allow, consent.MaxList)
-		note(err)
-		load.Consent = string(text)
-	}
+	wrong.add(err)
+	allowed, err := readFlagFile("allow", f.request.allow, consent.MaxList)
+	wrong.add(err)
+	load.Consent = string(allowed)
 	load.Client, err = f.client()
-	note(err)
+	wrong.add(err)
 	_, load.Cores, err = f.pin()
-	note(err)
-	return load, dir, errors.Join(mistakes...)
+	wrong.add(err)
+	return load, dir, wrong.err()
 }
 
 // client returns the settings of the generator's connections from the flags.
@@ -68,9 +65,7 @@ func (f *foreignFlags) client() (lab.LoadClient, error) {
 		}
 	}
 	var err error
-	if f.request.ca != "" {
-		client.Roots, err = inputfile.Read(f.request.ca, maxCertificates)
-	}
+	client.Roots, err = readFlagFile("ca", f.request.ca, maxCertificates)
 	return client, err
 }
 
@@ -194,7 +189,7 @@ func (f *foreignFlags) checkSystems(ctx context.Context, s *lab.Study, dir strin
 	if err != nil {
 		return err // without the list, no target has consent
 	}
-	var mistakes []error
+	var wrong mistakes
 	playsOwnLoad := false
 	for _, v := range s.Variants {
 		for _, p := range s.Points {
@@ -211,23 +206,27 @@ func (f *foreignFlags) checkSystems(ctx context.Context, s *lab.Study, dir strin
 			if counted {
 				job.Duration = loaded.Longest
 			}
-			playsOwnLoad = playsOwnLoad || job.Rate == 0 && job.Users == 0
+			if job.Rate == 0 && job.Users == 0 {
+				playsOwnLoad = true
+			}
 			spec, err := checkLoad(job, dir, f.secrets)
-			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {
+			provesLater := v.Architecture != "url" && s.Load.Consent != ""
+			if err == nil && !provesLater {
 				spec.Guard.Allowed = allowed
 				// The conductor lengthens warm-up and load if trials are not steady.
-				longest := float64(spec.Load.Duration+seconds(s.Load.LongestWarmUp())) * max(1, s.Design.Lengthen)
+				planned := float64(spec.Load.Duration + seconds(s.Load.LongestWarmUp()))
+				longest := planned * max(1, s.Design.Lengthen)
 				spec.Load.Duration = scenario.Duration(min(longest, float64(study.Longest)))
 				_, err = spec.Prepare(ctx)
 			}
 			if err != nil {
-				mistakes = append(mistakes, fmt.Errorf("%s: %w", v.Name, err))
+				wrong.addf("%s: %w", v.Name, err)
 				break
 			}
 		}
 	}
 	f.noteSpans(*s)
-	if err := errors.Join(mistakes...); err != nil {
+	if err := wrong.err(); err != nil {
 		return err
 	}
 	// Only now, because a packed scenario does not name the files on this host any more.

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -40,9 +39,9 @@ var _ lab.Generator = generator{}
 
 // newGenerator returns a generator for loads with an objective, such as "p99<50ms"; "" means none.
 func newGenerator(objectiveText string) (generator, error) {
-	own, err := os.Executable()
+	own, _, err := programs()
 	if err != nil {
-		return generator{}, fmt.Errorf("find the program cleave itself: %w", err)
+		return generator{}, err
 	}
 	g := generator{program: own}
 	if objectiveText != "" {
@@ -197,11 +196,12 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 		read.Offered = *s.OfferedRate
 	}
 	_, read.Missed = g.limit.Judge(s)
+	isHeld := read.Offered > 0 && loaded.Held(read) && len(read.Missed) == 0
 	switch {
 	case !s.Generator.Limited:
 	case len(s.Generator.LimitedBy) == 0:
 		return read, errors.New("the generator was the limit, but does not say why")
-	case s.Generator.OnlyLate() && read.Offered > 0 && loaded.Held(read) && len(read.Missed) == 0:
+	case s.Generator.OnlyLate() && isHeld:
 		read.Late = map[float64]string{}
 		for _, moved := range s.Generator.Moved {
 			read.Late[moved.Quantile] = s.Generator.LimitedBy[0]

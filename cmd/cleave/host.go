@@ -78,18 +78,15 @@ func (a app) clean(ctx context.Context) error {
 		}
 		err = errors.Join(err, failed)
 	}
-	onServers, unclear, failed := named.Clean(ctx, servers)
-	err = errors.Join(err, failed)
-	onCluster, unclearThere, failed := cleanClusters(ctx, "")
-	err = errors.Join(err, failed)
-	onHosts, failed := cleanHosts(ctx)
-	err = errors.Join(err, failed)
-	removed = slices.Concat(removed, onServers, onCluster, onHosts)
-	unclear = append(unclear, unclearThere...)
+	onServers, unclearOnServers, serversErr := named.Clean(ctx, servers)
+	onClusters, unclearOnClusters, clustersErr := cleanClusters(ctx, "")
+	onHosts, hostsErr := cleanHosts(ctx)
+	err = errors.Join(err, serversErr, clustersErr, hostsErr)
+	removed = slices.Concat(removed, onServers, onClusters, onHosts)
 	for _, name := range removed {
 		fmt.Fprintln(a.out, "removed", name)
 	}
-	for _, what := range append(found.Unclear, unclear...) {
+	for _, what := range slices.Concat(found.Unclear, unclearOnServers, unclearOnClusters) {
 		fmt.Fprintln(a.errOut, "left alone:", what)
 	}
 	if err == nil && len(removed) == 0 {

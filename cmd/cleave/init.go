@@ -69,7 +69,7 @@ With --from the system is that of a compose file, or of manifests of Kubernetes
 			}
 			text, err := systemFile(path, from, address)
 			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
+				return badPlan(err)
 			}
 			return a.init(kind, path, text, force)
 		},

@@ -71,12 +71,11 @@ func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlag
 	if err != nil {
 		return err
 	}
-	note := func(format string, args ...any) { fmt.Fprintf(a.errOut, "note: "+format+"\n", args...) }
 	if err := missingPrograms(); err != nil {
-		note("nothing can be played here: %v", err)
+		a.note("nothing can be played here: %v", err)
 	}
 	if err := askConsent(ctx, plan, conductor.Deployers); err != nil {
-		note("the plan may not be played yet: %v", err)
+		a.note("the plan may not be played yet: %v", err)
 		return nil // without consent, hosts of others are not contacted
 	}
 	lacks, err := conductor.Lacks(ctx, plan)
@@ -87,7 +86,7 @@ func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlag
 	if flags.strict {
 		return missingParts(lines)
 	}
-	note("this host lacks parts of the plan and would leave out:\n  %s", strings.Join(lines, "\n  "))
+	a.note("this host lacks parts of the plan and would leave out:\n  %s", strings.Join(lines, "\n  "))
 	return nil
 }
 
@@ -103,12 +102,13 @@ func checkLeft(whole, left lab.Study) error {
 		return is
 	}
 	n := left.Originals()
+	comparesTwo := whole.Name == compareName || whole.Name == rehearseName
 	switch {
 	case n == 0:
 		return errors.New("this host can play nothing of it")
-	case (whole.Name == compareName || whole.Name == rehearseName) && n < 2:
+	case comparesTwo && n < 2:
 		return fmt.Errorf("this host can play only %s, and a comparison needs two", left.Variants[0].Name)
-	case whole.Name == bottleneckName && !(has(whole.Baseline) && n > 1):
+	case whole.Name == bottleneckName && (n < 2 || !has(whole.Baseline)):
 		return errors.New("this host cannot play both the system as it is and one with more of a unit")
 	case whole.Factorial != nil:
 		for _, run := range whole.Factorial.Runs {
@@ -154,7 +154,7 @@ func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
 	}
 	plan, err := planner(name)
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	conductor, err := a.ready(plan, &flags)
 	if err != nil {

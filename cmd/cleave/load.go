@@ -82,11 +82,12 @@ func (a app) load(ctx context.Context, source string, flags *loadFlags) error {
 	}
 	outcome, played := run.play(ctx)
 	// Lists of operations are complete even if the load was interrupted: no operation so far is missing.
-	complete := outcome.Results != nil && (played == nil || ctx.Err() != nil)
+	interrupted := played != nil && ctx.Err() != nil
+	complete := outcome.Results != nil && (played == nil || interrupted)
 	var limited *trial.ClientLimitError
 	var unreachable *engine.UnreachableError
 	switch {
-	case played != nil && ctx.Err() != nil:
+	case interrupted:
 		played = withCode(exitInterrupted, "interrupted")
 	case errors.As(played, &limited), errors.As(played, &unreachable) && unreachable.Own():
 		played = withCode(exitLoadNotReached, "%w", played)
@@ -119,7 +120,7 @@ func loadRefusal(err error) error {
 	if _, is := errors.AsType[*trial.FilesError](err); is {
 		return withCode(exitMissingPart, "%w", err)
 	}
-	return withCode(exitBadPlan, "%w", err)
+	return badPlan(err)
 }
 
 // newLoadRun checks the arguments and asks for consent.
@@ -131,8 +132,8 @@ func (a app) newLoadRun(ctx context.Context, source string, flags *loadFlags) (*
 	}
 	for _, header := range flags.headers {
 		if name, value, _ := strings.Cut(header, ":"); secret.Named(name) && !secret.HasReference(value) {
-			fmt.Fprintf(a.errOut, "warning: everybody on this host can read the value of %s in the process list: "+
-				"better set NAME in the environment and write -H '%s: ${NAME}'\n", name, name)
+			a.warn("everybody on this host can read the value of %s in the process list: better set NAME in the "+
+				"environment and write -H '%s: ${NAME}'", name, name)
 		}
 	}
 	if run.spec.Scenario, err = fillScenario(a.secrets, run.spec.Scenario); err != nil {
@@ -168,7 +169,7 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	loadCtx, watch := r.trial.Watched(ctx, r.goal, r.flags.abort)
 	hooks, err := r.flags.outputs.open(r.group != nil)
 	if err != nil {
-		return trial.Outcome{}, withCode(exitBadPlan, "%w", err)
+		return trial.Outcome{}, badPlan(err)
 	}
 	outs, endOuts, err := r.openOuts(r.flags.outputs.out)
 	if err != nil {
@@ -319,7 +320,7 @@ func agentCommand(in io.Reader, out io.Writer) *cobra.Command {
 			}
 			job, err := agent.ParseJob(text)
 			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
+				return badPlan(err)
 			}
 			if os.Getenv(lab.EnvironmentVariable) != "" { // in a pod, where the standard streams are not connected
 				if in, out, err = unit.Streams(); err != nil {

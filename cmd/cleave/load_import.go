@@ -72,7 +72,7 @@ func (a app) loadImport(path string, flags *importFlags) error {
 		conversion, err = convert.ReadFile(path, flags.options)
 	}
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	text, err := conversion.YAML(from)
 	if err != nil {

@@ -40,17 +40,16 @@ func (o *loadOutputs) addTo(flags *pflag.FlagSet) {
 
 // check returns an error for invalid flags.
 func (o *loadOutputs) check(f *loadFlags) error {
-	var mistakes []error
-	if f.search && (o.hdr+o.jtl+o.lines != "" || len(o.out) > 0) {
-		mistakes = append(mistakes,
-			errors.New("--hdr, --jtl, --lines and --out belong to one load: leave them out of a --search"))
+	var wrong mistakes
+	isOfOneLoad := o.hdr+o.jtl+o.lines != "" || len(o.out) > 0
+	if f.search && isOfOneLoad {
+		wrong.addf("--hdr, --jtl, --lines and --out belong to one load: leave them out of a --search")
 	}
 	if isOutput(o.json) && isOutput(o.hgrm) {
-		mistakes = append(mistakes,
-			fmt.Errorf("--json %s and --hgrm %s both take standard output: give --hgrm a file", o.json, o.hgrm))
+		wrong.addf("--json %s and --hgrm %s both take standard output: give --hgrm a file", o.json, o.hgrm)
 	}
-	mistakes = append(mistakes, checkOutput("--json", o.json), checkOutput("--hgrm", o.hgrm))
-	return errors.Join(mistakes...)
+	wrong.add(checkOutput("--json", o.json), checkOutput("--hgrm", o.hgrm))
+	return wrong.err()
 }
 
 // open creates the files that are written during the load, by this process or by agents.
@@ -154,7 +153,9 @@ const unfinished = ".partial"
 // earlier load is kept until this one is complete.
 func newLoadList(path string, begin func(io.Writer) rowWriter) (*loadList, error) {
 	name := path + unfinished
-	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() || standardStream(path) != nil {
+	old, err := os.Lstat(path)
+	isSpecial := err == nil && !old.Mode().IsRegular()
+	if isSpecial || standardStream(path) != nil {
 		name = path
 	}
 	file, err := createFile(name)
@@ -179,10 +180,11 @@ func (l *loadList) close(whole bool) error {
 		return fmt.Errorf("the list %s is not whole: %w", l.file.Name(), err)
 	}
 	isDraft := l.file.Name() != l.path // unlike links, pipes and devices
+	isComplete := whole && !l.failed
 	switch {
-	case whole && !l.failed && isDraft:
+	case isComplete && isDraft:
 		return os.Rename(l.file.Name(), l.path)
-	case whole && !l.failed:
+	case isComplete:
 		return nil
 	case l.rows == 0 && isDraft:
 		return os.Remove(l.file.Name())

@@ -273,9 +273,10 @@ func showProbes(w io.Writer, probes []record.Probe) {
 			note = fmt.Sprintf("%g times as long; ", search.ShortShare)
 		}
 		times := shown.ResponseTime
-		line := fmt.Sprintf("%-13s %-9s %10s %10s %10s  %s%s", perSecond(k.rate),
-			fmt.Sprintf("%d of %d", passed[k], played[k]),
-			timeText(times.P50), timeText(times.P99), timeText(times.Max), note, strings.Join(failed[k].Reasons, "; "))
+		passes := fmt.Sprintf("%d of %d", passed[k], played[k])
+		why := note + strings.Join(failed[k].Reasons, "; ")
+		line := fmt.Sprintf("%-13s %-9s %10s %10s %10s  %s", perSecond(k.rate), passes, timeText(times.P50),
+			timeText(times.P99), timeText(times.Max), why)
 		fmt.Fprintln(w, strings.TrimRight(line, "; "))
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,8 +29,7 @@ const (
 // read returns the spec and the objective that the flags describe. source is a URL or the path of a scenario.
 // The error names all mistakes.
 func (f *loadFlags) read(source string) (trial.Spec, objective.Objective, error) {
-	var mistakes []error
-	note := func(err error) { mistakes = append(mistakes, err) }
+	var wrong mistakes
 	s := trial.Spec{
 		Target: f.target, Unix: f.unix, OneUse: f.noKeepAlive, Insecure: f.insecure, Loops: f.loops,
 		Connections: f.connections, Streams: f.streams, Timeout: scenario.Duration(f.timeout), Pacing: f.pacing,
@@ -42,23 +40,23 @@ func (f *loadFlags) read(source string) (trial.Spec, objective.Objective, error)
 	}
 	var err error
 	s.Scenario, s.Dir, err = f.scenario(source)
-	note(err)
+	wrong.add(err)
 	s.Load, err = f.load(s.Scenario.Load)
-	note(err)
-	note(f.readFiles(&s))
+	wrong.add(err, f.readFiles(&s))
 	goal, err := f.readObjective()
-	note(err)
-	note(f.outputs.check(f))
+	wrong.add(err, f.outputs.check(f))
 	// Zero means the default in these fields.
 	for _, name := range []string{"users", "duration", "seed", "connections", "streams", "timeout", "loops"} {
-		if value := f.value(name); f.isSet(name) && (value == "0" || value == "0s") {
-			note(fmt.Errorf("--%s is %s: leave it out for the default, or give a value above zero", name, value))
+		value := f.value(name)
+		isZero := value == "0" || value == "0s"
+		if f.isSet(name) && isZero {
+			wrong.addf("--%s is %s: leave it out for the default, or give a value above zero", name, value)
 		}
 	}
 	if f.isSet("seed") || s.Scenario.Seed == 0 {
 		s.Scenario.Seed = max(f.seed, 1)
 	}
-	return s, goal, errors.Join(mistakes...)
+	return s, goal, wrong.err()
 }
 
 // readObjective returns the objective, and checks the flags that need one.
@@ -141,22 +139,22 @@ func parsePairs(
 	flag string, texts []string, split func(string) (string, string, error),
 ) (map[string]string, error) {
 	var all map[string]string
-	var mistakes []error
+	var wrong mistakes
 	for _, text := range texts {
 		key, value, err := split(text)
 		if err != nil {
-			mistakes = append(mistakes, fmt.Errorf("%s: %w", flag, err))
+			wrong.addf("%s: %w", flag, err)
 			continue
 		}
 		if _, twice := all[key]; twice {
-			mistakes = append(mistakes, fmt.Errorf("%s: %q is expected twice", flag, key))
+			wrong.addf("%s: %q is expected twice", flag, key)
 		}
 		if all == nil {
 			all = make(map[string]string)
 		}
 		all[key] = value
 	}
-	return all, errors.Join(mistakes...)
+	return all, wrong.err()
 }
 
 // splitHeader reads "Name: text".
@@ -190,14 +188,10 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 		l.Rate = f.rate
 		l.Users = f.users
 	}
-	var mistakes []error
-	note := func(err error) { mistakes = append(mistakes, err) }
-	note(f.setRamp(&l))
-	note(f.setSteps(&l))
-	note(f.setSpike(&l))
+	wrong := mistakes{f.setRamp(&l), f.setSteps(&l), f.setSpike(&l)}
 	if f.replay != "" {
 		path, err := filepath.Abs(f.replay)
-		note(err)
+		wrong.add(err)
 		l.Replay = path
 		if own != nil && !f.isSet("duration") {
 			l.Duration = 0 // the arrivals say how long it lasts, not the scenario
@@ -223,10 +217,10 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	case f.isSet("connections"):
 		l.Users = f.connections
 	default:
-		note(errors.New("no load: give --rate, --ramp, --steps, --spike or --replay for an open loop or --users " +
-			"(-c) for a closed one"))
+		wrong.addf("no load: give --rate, --ramp, --steps, --spike or --replay for an open loop or --users (-c) " +
+			"for a closed one")
 	}
-	return l, errors.Join(mistakes...)
+	return l, wrong.err()
 }
 
 // splitParts splits the text of a flag by colons. It returns an error unless the text has as many parts as
@@ -285,25 +279,14 @@ func (f *loadFlags) setSpike(l *scenario.Load) error {
 
 // readFiles reads the files that flags name.
 func (f *loadFlags) readFiles(s *trial.Spec) error {
-	var mistakes []error
-	file := func(flag, path string, most int64) []byte {
-		if path == "" {
-			return nil
-		}
-		text, err := inputfile.Read(path, most)
-		if err != nil {
-			mistakes = append(mistakes, fmt.Errorf("--%s: %w", flag, err))
-		}
-		return text
-	}
-	s.Roots = file("ca", f.ca, maxCertificates)
-	s.ProtoSet = file("proto-set", f.protoSet, maxProtoSet)
-	if f.allowed = string(file("allow", f.allow, consent.MaxList)); f.allowed != "" {
-		var err error
+	var rootsErr, protoErr error
+	s.Roots, rootsErr = readFlagFile("ca", f.ca, maxCertificates)
+	s.ProtoSet, protoErr = readFlagFile("proto-set", f.protoSet, maxProtoSet)
+	allowed, err := readFlagFile("allow", f.allow, consent.MaxList)
+	if f.allowed = string(allowed); f.allowed != "" {
 		s.Guard.Allowed, err = consent.ReadList(strings.NewReader(f.allowed), f.allow)
-		mistakes = append(mistakes, err)
 	}
-	return errors.Join(mistakes...)
+	return errors.Join(rootsErr, protoErr, err)
 }
 
 // loadBody returns the text itself, or the content of the file that is named after @.
@@ -343,9 +326,9 @@ func (f *loadFlags) agentCommands() ([][]string, error) {
 		commands = append(commands, argv)
 	}
 	if f.agents > 0 {
-		own, err := os.Executable()
+		own, _, err := programs()
 		if err != nil {
-			return nil, fmt.Errorf("find the program cleave itself: %w", err)
+			return nil, err
 		}
 		commands = slices.Repeat([][]string{{own, "agent"}}, f.agents)
 	}

@@ -33,7 +33,8 @@ func main() {
 	err := orInterrupted(ctx, newRoot(os.Stdin, os.Stdout, os.Stderr).ExecuteContext(ctx))
 	stop()
 	if err != nil {
-		fmt.Fprintln(plain.NewWriter(os.Stderr), "cleave: "+strings.ReplaceAll(err.Error(), "\n", "\n        "))
+		text := strings.ReplaceAll(err.Error(), "\n", "\n        ") // aligned behind "cleave: "
+		fmt.Fprintln(plain.NewWriter(os.Stderr), "cleave: "+text)
 	}
 	os.Exit(exitCode(err))
 }
@@ -105,20 +106,17 @@ func flagError(command *cobra.Command, err error) error {
 // rejectEmptyFlags returns an error for flags with an empty value, because an unset variable of a script must
 // not mean the default. Only a body may be empty.
 func rejectEmptyFlags(command *cobra.Command) error {
-	var mistakes []error
+	var empty mistakes
 	command.Flags().Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
 		if list, is := f.Value.(pflag.SliceValue); is {
 			value = strings.Join(list.GetSlice(), "")
 		}
 		if value == "" && f.Name != "body" {
-			mistakes = append(mistakes, fmt.Errorf("--%s is empty: give it a value, or leave it out", f.Name))
+			empty.addf("--%s is empty: give it a value, or leave it out", f.Name)
 		}
 	})
-	if err := errors.Join(mistakes...); err != nil {
-		return withCode(exitBadPlan, "%w", err)
-	}
-	return nil
+	return badPlan(empty.err())
 }
 
 // rejectUnknownCommand returns an error for arguments that do not begin with a command.
@@ -161,7 +159,8 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 
 // helpOf returns the command line that shows the help of a command: "cleave help load import".
 func helpOf(command *cobra.Command) string {
-	return strings.Replace(command.CommandPath(), command.Root().Name(), command.Root().Name()+" help", 1)
+	root := command.Root().Name()
+	return strings.Replace(command.CommandPath(), root, root+" help", 1)
 }
 
 // exitCodesTopic returns the help topic about exit codes.

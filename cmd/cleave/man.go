@@ -50,5 +50,6 @@ func writeManual(command *cobra.Command, folder string) error {
 		return err
 	}
 	name := strings.ReplaceAll(command.CommandPath(), " ", "-") + ".1"
-	return os.WriteFile(filepath.Join(folder, name), emptyDefault.ReplaceAll(page.Bytes(), []byte("$1")), 0o666)
+	text := emptyDefault.ReplaceAll(page.Bytes(), []byte("$1"))
+	return os.WriteFile(filepath.Join(folder, name), text, 0o666)
 }

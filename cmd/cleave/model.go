@@ -134,7 +134,7 @@ func readModel(path string) (model.Model, error) {
 	}
 	m, err := model.Parse(path, data)
 	if err != nil {
-		return m, withCode(exitBadPlan, "%w", err)
+		return m, badPlan(err)
 	}
 	return m, nil
 }
@@ -187,7 +187,7 @@ func (a app) modelTraces(paths []string, flags *modelFlags) error {
 func (a app) completeTraces(path string, set traces.Set) []*lab.SpanNode {
 	trees, counts := traces.Trees(path, set)
 	if counts.Broken > 0 {
-		fmt.Fprintf(a.errOut, "note: %d of %d traces of %s are left out: spans are missing\n", counts.Broken,
+		a.note("%d of %d traces of %s are left out: spans are missing", counts.Broken,
 			counts.Broken+counts.Traces, path)
 	}
 	return trees
@@ -198,10 +198,10 @@ func (a app) completeTraces(path string, set traces.Set) []*lab.SpanNode {
 func (a app) writeModel(from model.Evidence, out string) error {
 	m, notes, err := model.Make(from)
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	for _, note := range notes {
-		fmt.Fprintf(a.errOut, "note: %s\n", note)
+		a.note("%s", note)
 	}
 	var text bytes.Buffer
 	if err := m.Write(&text); err != nil {
@@ -229,7 +229,7 @@ func (a app) modelOurs(command *cobra.Command, system lab.Modelled, flags *model
 	}
 	plan, err := flags.plan(system)
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	return a.playModel(command, plan, flags)
 }

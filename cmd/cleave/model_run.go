@@ -114,7 +114,7 @@ func meteredRates(s lab.Study, perFlow float64) string {
 	var rates []string
 	for _, p := range s.Points {
 		rate, paced := p.Level(lab.FactorRate)
-		if paced && (len(v.Points) == 0 || slices.Contains(v.Points, p.Name)) {
+		if paced && v.RunsAt(p.Name) {
 			rates = append(rates, lab.Plain(rate*perFlow))
 		}
 	}
@@ -181,8 +181,8 @@ func (a app) addCallsOfLoad(to *model.Evidence, folder *store.Folder, all, meter
 	if s.System != external.Name || to.DroppedSpans > 0 {
 		return withCode(exitFailed, "%s", missing)
 	}
-	fmt.Fprintf(a.errOut, "note: %s. Each operation is one call, as long as its median: write the calls within "+
-		"it into the model\n", missing)
+	a.note("%s. Each operation is one call, as long as its median: write the calls within it into the model",
+		missing)
 	to.Source = model.Meter
 	for _, t := range metered {
 		operations := t.ByOperation

@@ -30,7 +30,8 @@ func checkOutput(flag, path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
-	if err == nil && (info == nil || info.Mode().IsRegular()) {
+	isReplaced := info == nil || info.Mode().IsRegular() // by a draft; other files are written directly
+	if err == nil && isReplaced {
 		var probe *os.File
 		if probe, err = createProbe(linkTarget(path)); err == nil {
 			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
@@ -59,16 +60,22 @@ func (a app) writeDocument(path string, write func(io.Writer) error) error {
 // It is false for /dev/null, even if standard output is /dev/null: callers use isOutput to keep other texts
 // out of the document, and a discarded document needs no such care.
 func isOutput(path string) bool {
-	return path == "-" || path != os.DevNull && standardStream(path) == os.Stdout
+	if path == os.DevNull {
+		return false
+	}
+	return path == "-" || standardStream(path) == os.Stdout
 }
 
 // standardStream returns standard output or standard error if a path leads to it, or else nil. Such a file
 // must not be replaced by a new file: the program would go on printing to the old file, which is removed.
 func standardStream(path string) *os.File {
 	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
 	for _, stream := range []*os.File{os.Stdout, os.Stderr} {
-		own, failed := stream.Stat()
-		if err == nil && failed == nil && os.SameFile(info, own) {
+		own, err := stream.Stat()
+		if err == nil && os.SameFile(info, own) {
 			return stream
 		}
 	}

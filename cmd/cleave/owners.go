@@ -53,9 +53,7 @@ func ownedDeployments() []string { return []string{lab.Kubernetes, lab.Swarm, la
 // on them with one of these deployments. This host needs none.
 func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 	for _, deployment := range deployments {
-		if !slices.ContainsFunc(plan.Study.Variants, func(v lab.Variant) bool {
-			return v.Deployment == deployment
-		}) {
+		if !anyDeployed(plan.Study.Variants, deployment) {
 			continue
 		}
 		limited, cancel := context.WithTimeout(ctx, serverPatience)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -155,27 +154,26 @@ func (f *designFlags) applyQuick(duration, warmUp time.Duration) {
 
 // checkDesign returns an error for invalid numbers of the experiment.
 func (f *designFlags) checkDesign() error {
-	var mistakes []error
-	note := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
+	var wrong mistakes
 	if f.blocks < 1 || f.blocks > study.MaxBlocks {
-		note("--blocks is %d, expected a whole number from 1 to %d", f.blocks, study.MaxBlocks)
+		wrong.addf("--blocks is %d, expected a whole number from 1 to %d", f.blocks, study.MaxBlocks)
 	}
 	if !(f.margin >= 0 && f.margin < 1) {
-		note("--margin is %g, expected a share from 0 to below 1", f.margin)
+		wrong.addf("--margin is %g, expected a share from 0 to below 1", f.margin)
 	}
 	if f.duration < time.Second || f.duration > study.Longest {
-		note("--duration is %v, expected 1s to %.0fh", f.duration, study.Longest.Hours())
+		wrong.addf("--duration is %v, expected 1s to %.0fh", f.duration, study.Longest.Hours())
 	}
 	w := f.warmUp
 	if w.least < 0 || w.least > study.Longest {
-		note("--warm-up is %v, expected 0s to %.0fh, or %s", w.least, study.Longest.Hours(), study.Steady)
+		wrong.addf("--warm-up is %v, expected 0s to %.0fh, or %s", w.least, study.Longest.Hours(), study.Steady)
 	}
 	if lowest := max(w.least.Seconds(), lab.LeastWarmUpLimit); w.limit != 0 &&
 		!(w.limit.Seconds() >= lowest && w.limit.Seconds() <= lab.LongestWarmUpLimit) {
-		note("--warm-up-limit is %v, expected %gs to %gs: a load needs that long to show that it is steady",
+		wrong.addf("--warm-up-limit is %v, expected %gs to %gs: a load needs that long to show that it is steady",
 			w.limit, lowest, lab.LongestWarmUpLimit)
 	}
-	return errors.Join(mistakes...)
+	return wrong.err()
 }
 
 // mostRate is the highest rate of a load that these commands play, in operations per second.
@@ -347,6 +345,11 @@ func (f *designFlags) setLevels(info lab.SystemInfo, points ...lab.Point) error 
 
 // pointName returns the name of a point.
 func pointName(p lab.Point) string { return p.Name }
+
+// variantNames returns the names of the variants of a study.
+func variantNames(s lab.Study) []string {
+	return study.NamesOf(s.Variants, func(v lab.Variant) string { return v.Name })
+}
 
 // ratePoint returns the point of an open loop with this rate, in flows per second.
 func ratePoint(rate float64) lab.Point {

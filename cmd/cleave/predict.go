@@ -116,7 +116,7 @@ func (a app) predict(ctx context.Context, path string, flags predictFlags) error
 	}
 	q, err := flags.question(path)
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	var answer interface {
 		Write(io.Writer) error
@@ -131,7 +131,8 @@ func (a app) predict(ctx context.Context, path string, flags predictFlags) error
 		return withCode(exitBadPlan, "%s: %w", path, err)
 	}
 	document := answer.Document()
-	err = errors.Join(answer.Write(a.textStream(isOutput(flags.json))),
+	shown := a.textStream(isOutput(flags.json))
+	err = errors.Join(answer.Write(shown),
 		a.writeDocument(flags.json, func(w io.Writer) error { return writeJSON(w, document) }))
 	if err == nil && len(document.Withheld) > 0 {
 		return withCode(exitUndecided, "the answer is withheld; the reasons are above")

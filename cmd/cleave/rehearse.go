@@ -162,8 +162,10 @@ func (f *rehearseFlags) study(
 // measuredRates returns the rates at which a placement was measured. Nearly equal rates count as one.
 func measuredRates(m model.Model, placement string) (rates []float64) {
 	for _, one := range predict.Pooled(m.Measured) {
-		same := one.Placement == placement || one.Placement != "" && samePlacement(m, one.Placement, placement)
-		if same && one.Users == 0 && !slices.Contains(rates, one.Rate) {
+		if one.Users > 0 || !samePlacement(m, one.Placement, placement) {
+			continue
+		}
+		if !slices.Contains(rates, one.Rate) {
 			rates = append(rates, one.Rate)
 		}
 	}
@@ -171,14 +173,20 @@ func measuredRates(m model.Model, placement string) (rates []float64) {
 	return rates
 }
 
-// samePlacement reports whether splitting off these components gives the units of a placement.
+// samePlacement reports whether splitting off these components gives the units of a placement. The system as
+// it is has "" for both.
 func samePlacement(m model.Model, split, placement string) bool {
+	if split == placement || split == "" {
+		return split == placement
+	}
 	units, err := predict.Change{Split: predict.ParseGroups(split)}.Apply(m)
 	groups := func(text string) (all []string) {
 		for _, group := range predict.ParseGroups(text) {
-			all = append(all, strings.Join(slices.Sorted(slices.Values(group)), "+"))
+			slices.Sort(group)
+			all = append(all, strings.Join(group, "+"))
 		}
-		return slices.Sorted(slices.Values(all))
+		slices.Sort(all)
+		return all
 	}
 	return err == nil && slices.Equal(groups(placementOf(units)), groups(placement))
 }
@@ -206,8 +214,8 @@ func setReplicas(s *lab.Study, units ...[]model.Unit) error {
 
 // rehearsalLimits lists what a rehearsal leaves out and what it assumes.
 func rehearsalLimits(m model.Model, deployment string) []string {
-	processors := fmt.Sprintf("all units share this host with %s (%s)", lab.Count(runtime.NumCPU(), "core"),
-		deployment)
+	cores := lab.Count(runtime.NumCPU(), "core")
+	processors := fmt.Sprintf("all units share this host with %s (%s)", cores, deployment)
 	if runsOnUsersHosts(deployment) {
 		processors = fmt.Sprintf("the units run on hosts of yours (%s), whose processors may be faster or slower "+
 			"than those on which the model was measured", deployment)

@@ -35,7 +35,8 @@ func (a app) reportRehearsal(
 	for _, limit := range plan.Study.Notes {
 		fmt.Fprintf(&b, "  * %s\n", limit)
 	}
-	if _, err := io.WriteString(a.textStream(flags.documents.takesOutput()), b.String()+"\n"); err != nil {
+	shown := a.textStream(flags.documents.takesOutput())
+	if _, err := fmt.Fprintln(shown, b.String()); err != nil {
 		return nil, err
 	}
 	return a.reportAnalysis(folder, plan, flags)
@@ -63,17 +64,23 @@ func (r rehearsedChange) writeAnswer(w io.Writer) {
 			if !q.AppliesTo(load) {
 				continue
 			}
-			ratio := "not compared"
-			for _, c := range r.found.Comparisons {
-				if changed != nil && c.Variant == changedVariant && c.Metric == q.Metric.Name &&
-					c.Point.Name == changed.Point.Name {
-					ratio = figure.Times(c.Ratio.Estimate())
-				}
-			}
-			rows = append(rows, []string{q.Name, resultText(asIs), resultText(changed), ratio})
+			rows = append(rows, []string{q.Name, resultText(asIs), resultText(changed), r.ratioText(changed)})
 		}
 	}
 	figure.Columns(w, rows)
+}
+
+// ratioText returns the ratio of a result of the changed system to that of the system as it is.
+func (r rehearsedChange) ratioText(changed *lab.Result) string {
+	if changed == nil {
+		return "not compared"
+	}
+	for _, c := range r.found.Comparisons {
+		if c.Variant == changed.Variant && c.Metric == changed.Metric && c.Point.Name == changed.Point.Name {
+			return figure.Times(c.Ratio.Estimate())
+		}
+	}
+	return "not compared"
 }
 
 // writeProducts prints the figures of the changed system: those measured of the system as it is, multiplied
@@ -174,8 +181,9 @@ func (r rehearsedChange) besideMeasured(
 	}
 	c := predict.Compared{Predicted: result.Mean, Measured: truth}
 	beyond, right = c.Judge(q.Margin, gap)
-	return fmt.Sprintf("%s, measured %s (%+.1f %%)", resultText(result), figure.Amount(truth, q.Metric.Unit),
-		100*c.Error()), beyond, right
+	measured := figure.Amount(truth, q.Metric.Unit)
+	text = fmt.Sprintf("%s, measured %s (%+.1f %%)", resultText(result), measured, 100*c.Error())
+	return text, beyond, right
 }
 
 // writeCPU prints the CPU time of the model next to the metered one. Only systems that play models have the

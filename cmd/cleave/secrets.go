@@ -67,8 +67,11 @@ func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 		}
 		return environmentReference.ReplaceAllStringFunc(text, func(found string) string {
 			parts := environmentReference.FindStringSubmatch(found)
-			if parts[1] != "" || kind == otherText && !strings.HasPrefix(parts[2], secret.Prefix) {
+			if parts[1] != "" {
 				return found // $${ is a plain ${
+			}
+			if kind == otherText && !strings.HasPrefix(parts[2], secret.Prefix) {
+				return found
 			}
 			value, known := v.Value(parts[2], nil)
 			if !known {

@@ -43,7 +43,7 @@ reach. Then it answers only those who know the token in the URL that it prints.`
 			}
 			shelf, err := store.OpenShelf(folder)
 			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
+				return badPlan(err)
 			}
 			defer func() { err = errors.Join(err, shelf.Close()) }()
 			listener, private, err := serve.Listen(address)
@@ -134,7 +134,7 @@ func (p *runPage) close() {
 		err = <-p.ended
 	}
 	if err != nil {
-		fmt.Fprintf(p.errOut, "warning: --%s: %v\n", serveName, err)
+		p.warn("--%s: %v", serveName, err)
 	}
 }
 

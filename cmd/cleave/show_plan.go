@@ -37,7 +37,6 @@ func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags
 // the last run of the same study below the folder for results, if there is one.
 func writePlan(w io.Writer, plan lab.Plan, results string) error {
 	s := plan.Study
-	names := study.NamesOf(s.Variants, func(v lab.Variant) string { return v.Name })
 	repeats := ""
 	if s.Design.MaxRepeats > 0 {
 		repeats = fmt.Sprintf("; each that does not count is played up to %s more",
@@ -49,7 +48,7 @@ func writePlan(w io.Writer, plan lab.Plan, results string) error {
 	lines := []string{
 		fmt.Sprintf("%s: %s", s.Name, s.Title),
 		fmt.Sprintf("trials    %d in %s%s", len(plan.Trials), lab.Count(s.Design.Blocks, "block"), repeats),
-		fmt.Sprintf("variants  %s", strings.Join(names, ", ")),
+		fmt.Sprintf("variants  %s", strings.Join(variantNames(s), ", ")),
 		fmt.Sprintf("points    %s", strings.Join(study.NamesOf(s.Points, pointName), ", ")),
 	}
 	if s.Factorial != nil {
@@ -238,6 +237,7 @@ func (e earlierRun) diskText(plan lab.Plan, results string) string {
 	if e.trials == 0 {
 		return "some 100 KiB for each trial (record, logs, histories), in " + where
 	}
-	return fmt.Sprintf("about %s, in %s", figure.Amount(float64(e.bytes)/float64(e.trials)*
-		float64(len(plan.Trials)), "B"), where)
+	perTrial := float64(e.bytes) / float64(e.trials)
+	size := figure.Amount(perTrial*float64(len(plan.Trials)), "B")
+	return fmt.Sprintf("about %s, in %s", size, where)
 }

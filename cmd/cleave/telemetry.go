@@ -51,7 +51,7 @@ func (a app) openOuts(to outFlag) (outs *telemetry.Outs, end func(), err error) 
 	}
 	return outs, func() {
 		if err := outs.Close(); err != nil {
-			fmt.Fprintf(a.errOut, "warning: --out: %v\n", err)
+			a.warn("--out: %v", err)
 		}
 	}, nil
 }

@@ -50,13 +50,13 @@ func (a app) compareTraces(before, after, json string, full bool) error {
 		const component = "" // times are compared by service
 		set, err := traces.Read(path, component)
 		if err != nil {
-			return withCode(exitBadPlan, "%w", err)
+			return badPlan(err)
 		}
 		sets[i] = traces.Summary(filepath.Clean(path), set, analysis.TraceBatches)
 	}
 	compared, err := analysis.CompareTraces(sets[0], sets[1])
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return badPlan(err)
 	}
 	err = a.writeDocument(json, func(w io.Writer) error { return report.TracesJSON(w, compared) })
 	if err != nil {

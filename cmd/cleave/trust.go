@@ -30,7 +30,7 @@ import (
 func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 	plan, own, err := folder.PlanWithSeal()
 	if err != nil {
-		return plan, withCode(exitBadPlan, "%w", err)
+		return plan, badPlan(err)
 	}
 	known := systemInfos(plan.Study.Model)
 	known[external.Name] = external.System{}.Describe()

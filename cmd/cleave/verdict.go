@@ -46,7 +46,8 @@ func checkRatesHeld(found lab.Analysis) error {
 	held := map[string]bool{} // whether a variant held a rate
 	for _, r := range found.Held {
 		if r.Trials > 0 { // otherwise the generator was the limit
-			held[r.Variant] = held[r.Variant] || r.Held == r.Trials || r.Begun >= leastBegun
+			isHeld := r.Held == r.Trials || r.Begun >= leastBegun
+			held[r.Variant] = held[r.Variant] || isHeld
 		}
 	}
 	for _, v := range found.Variants {
