@@ -117,16 +117,11 @@ func (v *Vault) Warnings() []string {
 var passwordInURL = regexp.MustCompile(
 	`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s"?#&]+(?:@[^@/\s"',;?#&|]+)*)(@)`)
 
-// shellVariables matches a text that is nothing but variables, which a shell or a program fills in later:
-// $NAME, ${NAME}, ${a.b}, ${NAME:?message}. Other forms, such as ${NAME:-default}, may contain a password.
-var shellVariables = regexp.MustCompile(
-	`^(?:\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_.]*(?::?\?[^}]*)?\})+$`)
-
 // MaskURLs masks the passwords of all URLs in a text in which $${ stands for ${. It leaves passwords with a
 // reference, because Fill does not fill in references within masked values. what and name are those of Mask.
 // form returns the reference to a variable.
 func (v *Vault) MaskURLs(what, name, text string, form func(variable string) string) string {
-	return eachPassword(text, func(password string) string {
+	return ReplacePasswords(text, func(password string) string {
 		if plain, isPlain := Plain(password); isPlain {
 			return form(v.Mask(what, name+"_PASSWORD", plain))
 		}
@@ -134,22 +129,10 @@ func (v *Vault) MaskURLs(what, name, text string, form func(variable string) str
 	})
 }
 
-// MaskURLsOfShell masks the passwords of URLs in a text of a shell or of a container, except those that are
-// nothing but variables. what and name are those of Mask. FillMasked puts a masked password back as it was,
-// with the variables in it.
-func (v *Vault) MaskURLsOfShell(what, name, text string) string {
-	return eachPassword(text, func(password string) string {
-		if shellVariables.MatchString(password) {
-			return password
-		}
-		return Reference(v.Mask(what, name+"_PASSWORD", password))
-	})
-}
-
 // HidePasswords replaces by asterisks the passwords of all URLs in a text, except those with a
 // reference. It is for messages about what users have written.
 func HidePasswords(text string) string {
-	return eachPassword(text, func(password string) string {
+	return ReplacePasswords(text, func(password string) string {
 		if _, isPlain := Plain(password); isPlain {
 			return "***"
 		}
@@ -157,13 +140,21 @@ func HidePasswords(text string) string {
 	})
 }
 
-// eachPassword replaces the passwords of all URLs in a text.
-func eachPassword(text string, replace func(password string) string) string {
+// ReplacePasswords replaces the passwords of all URLs in a text.
+func ReplacePasswords(text string, replace func(password string) string) string {
 	return passwordInURL.ReplaceAllStringFunc(text, func(found string) string {
 		parts := passwordInURL.FindStringSubmatch(found)
 		return parts[1] + replace(parts[2]) + parts[3]
 	})
 }
+
+// shellVariables matches a text that is nothing but variables, which a shell or a program fills in later:
+// $NAME, ${NAME}, ${a.b}, ${NAME:?message}. Other forms, such as ${NAME:-default}, may contain a password.
+var shellVariables = regexp.MustCompile(
+	`^(?:\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_.]*(?::?\?[^}]*)?\})+$`)
+
+// IsVariables reports whether a text of a shell or of a container is nothing but variables.
+func IsVariables(text string) bool { return shellVariables.MatchString(text) }
 
 // Reference returns the reference to a variable in system files and plans: ${NAME}.
 func Reference(variable string) string { return "${" + variable + "}" }

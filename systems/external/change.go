@@ -84,7 +84,7 @@ func withoutSecret(word string) string {
 	place, value, _ := strings.Cut(word, "=")
 	_, variable, isVariable := strings.Cut(place, ".env.")
 	hides := masker{Vault: secret.NewVault(os.LookupEnv)}
-	if isVariable && hides.value(variable, value) != value {
+	if isVariable && hides.variable(variable, value) != value {
 		return place
 	}
 	return word

@@ -161,7 +161,7 @@ func (s System) units(
 ) (units []lab.UnitSpec, entry string, err error) {
 	switch {
 	case x.Compose != nil:
-		units, err = services(x, environment)
+		units, err = s.services(x, environment)
 	case len(x.Services) > 0:
 		units, err = s.containers(x)
 		entry = x.Entry
@@ -229,13 +229,17 @@ func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec
 }
 
 // services returns the units of a system that the compose command runs, one per service.
-func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, error) {
+func (s System) services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, error) {
 	names, err := serviceNames(x.Compose)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.fillCompose(x.Compose)
 	var units []lab.UnitSpec
 	for _, name := range names {
 		units = append(units, lab.UnitSpec{
 			Name: name, Role: name,
-			Runnable:  lab.Runnable{Foreign: true, Compose: x.Compose, Env: environment},
+			Runnable:  lab.Runnable{Foreign: true, Compose: file, Env: environment},
 			Placement: lab.Placement{Cores: x.Cores},
 		})
 	}

@@ -1,16 +1,14 @@
 package external
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
@@ -74,11 +72,7 @@ func (m masker) container(c *lab.ContainerSpec) {
 	c.Env = slices.Clone(c.Env)
 	for i, variable := range c.Env {
 		name, value, _ := strings.Cut(variable, "=")
-		if (secret.Named(name) || m.hasSecret(value)) && value != "" {
-			c.Env[i] = name + "=" + m.masked(name, value)
-		} else {
-			c.Env[i] = name + "=" + m.text(name, value)
-		}
+		c.Env[i] = name + "=" + m.variable(name, value)
 	}
 	c.Command = m.words(c.Command)
 	c.Entrypoint = m.words(c.Entrypoint)
@@ -101,13 +95,31 @@ func (m masker) container(c *lab.ContainerSpec) {
 	}
 }
 
-// masked masks a value and returns the reference to it.
+// variable masks the value of a variable of a container, in which no shell fills in anything.
+func (m masker) variable(name, value string) string {
+	if secret.Named(name) || m.hasSecret(value) {
+		return m.masked(name, value)
+	}
+	return m.text(name, value)
+}
+
+// masked masks a value and returns the reference to it. In a text of a compose file it leaves the variables,
+// and masks the pieces between them.
 func (m masker) masked(name, value string) string {
 	if m.escaped {
 		value, _ = secret.Plain(value)
 	}
-	return secret.Reference(m.Mask("system "+m.system, name, value))
+	pieces := strings.Split(value, variableMark)
+	for i, piece := range pieces {
+		if authScheme.ReplaceAllString(piece, "") != "" {
+			pieces[i] = secret.Reference(m.Mask("system "+m.system, name, piece))
+		}
+	}
+	return strings.Join(pieces, variableMark)
 }
+
+// authScheme matches what stands before the secret in the value of a header.
+var authScheme = regexp.MustCompile(`(?i)^(bearer|basic|token) +`)
 
 // hasSecret reports whether a text is the value of a Secret of the manifests, or contains such a value.
 // Values of fewer than four bytes do not count as contained, since they occur in texts by chance.
@@ -117,13 +129,23 @@ func (m masker) hasSecret(text string) bool {
 	})
 }
 
-// noSecret matches values that are empty, or that a shell or the deployer fills in later: $NAME or {port}.
-var noSecret = regexp.MustCompile(`^["']?(\$[A-Za-z_][A-Za-z0-9_]*|\{port\})?["']?$`)
+// isFilledIn reports whether a value has no secret because it is empty or filled in later: {port}, in env a
+// reference, elsewhere nothing but variables of a shell.
+func (m masker) isFilledIn(value string) bool {
+	rest := strings.Trim(authScheme.ReplaceAllString(value, ""), `"'`)
+	if rest == "" || rest == portMark {
+		return true
+	}
+	if m.escaped {
+		return secret.HasReference(value)
+	}
+	return secret.IsVariables(rest)
+}
 
-// value masks a whole value if its name is that of a secret, unless noSecret matches it or it has a
-// reference. Otherwise it masks the secrets within the value.
+// value masks a whole value if its name is that of a secret, unless it is filled in later. Otherwise it masks
+// the secrets within the value.
 func (m masker) value(name, value string) string {
-	if secret.Named(name) && !noSecret.MatchString(value) && !secret.HasReference(value) {
+	if secret.Named(name) && !m.isFilledIn(value) {
 		return m.masked(name, value)
 	}
 	return m.text(name, value)
@@ -142,35 +164,41 @@ func (m masker) text(name, text string) string {
 		}
 		return found
 	})
-	if m.escaped {
-		return m.MaskURLs("system "+m.system, name, text, secret.Reference)
-	}
-	return m.MaskURLsOfShell("system "+m.system, name, text)
+	return secret.ReplacePasswords(text, func(password string) string {
+		if m.isFilledIn(password) {
+			return password
+		}
+		return m.masked(name+"_PASSWORD", password)
+	})
 }
-
-// headerLine matches an argument such as 'Authorization: Bearer abc'.
-var headerLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*): *(.+)$`)
 
 // words masks the secrets in the arguments of a command: --token=x, --token x, TOKEN=x, 'Token: x'.
 func (m masker) words(argv []string) []string {
 	masked := slices.Clone(argv)
 	before := ""
 	for i, word := range argv {
-		option := optionOf(before, word)
+		masked[i] = m.argument(optionOf(before, word), word)
 		before = word
-		line := headerLine.FindStringSubmatch(word)
-		switch {
-		case secret.Named(option):
-			masked[i] = m.value(option, word)
-		case m.hasSecret(word):
-			masked[i] = m.masked("argument", word)
-		case line != nil && secret.Named(line[1]):
-			masked[i] = line[1] + ": " + m.value(line[1], line[2])
-		default:
-			masked[i] = m.commandLine(word) // sh -c has a command line in one argument
-		}
 	}
 	return masked
+}
+
+// headerLine matches an argument such as 'Authorization: Bearer abc'.
+var headerLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*): *(.+)$`)
+
+// argument masks the secrets in an argument, which may be a whole command line, as that of sh -c. name is the
+// option before it, or its key in a compose file.
+func (m masker) argument(name, word string) string {
+	line := headerLine.FindStringSubmatch(word)
+	switch {
+	case secret.Named(name):
+		return m.value(name, word)
+	case m.hasSecret(word):
+		return m.masked("argument", word)
+	case line != nil && secret.Named(line[1]):
+		return line[1] + ": " + m.value(line[1], line[2])
+	}
+	return m.commandLine(cmp.Or(name, "command"), word)
 }
 
 // optionOf returns the argument before another argument if it is an option with that value, or "" if not.
@@ -185,90 +213,15 @@ func optionOf(before, argument string) string {
 var optionWithValue = regexp.MustCompile(`(--?[A-Za-z][A-Za-z0-9_-]*) +([^\s;&|"'-][^\s;&|"']*)`)
 
 // commandLine masks the secrets in a command that is one string, such as "serve --token x".
-func (m masker) commandLine(text string) string {
-	return m.text("command", optionWithValue.ReplaceAllStringFunc(text, func(found string) string {
+func (m masker) commandLine(name, text string) string {
+	masked := optionWithValue.ReplaceAllStringFunc(text, func(found string) string {
 		parts := optionWithValue.FindStringSubmatch(found)
 		if secret.Named(parts[1]) {
 			return parts[1] + " " + m.value(parts[1], parts[2])
 		}
 		return found
-	}))
-}
-
-// compose masks the secrets in all documents of a compose file. A file without secrets stays the same byte
-// for byte: only a file with masked values is encoded again.
-func (m masker) compose(text string) (string, error) {
-	var written strings.Builder
-	encoder := yaml.NewEncoder(&written)
-	masked := false
-	for decoder := yaml.NewDecoder(strings.NewReader(text)); ; {
-		var document yaml.Node
-		err := decoder.Decode(&document)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			masked = m.node("", &document) || masked
-			err = encoder.Encode(&document)
-		}
-		if err != nil {
-			return "", fmt.Errorf("compose file: %w", err)
-		}
-	}
-	err := encoder.Close()
-	if masked {
-		text = written.String()
-	}
-	return text, err
-}
-
-// node masks the secrets below a node of a compose file, and reports whether it has masked any. name is the
-// key of the node, or the option before it in a list. The compose command fills in the references, since its
-// environment has the values.
-func (m masker) node(name string, n *yaml.Node) (masked bool) {
-	switch n.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			masked = m.node(n.Content[i].Value, n.Content[i+1]) || masked
-		}
-	case yaml.DocumentNode, yaml.SequenceNode:
-		before := ""
-		for _, child := range n.Content {
-			option := optionOf(before, child.Value)
-			before = child.Value
-			masked = m.node(option, child) || masked
-		}
-	case yaml.AliasNode:
-		if n.Alias.Kind == yaml.ScalarNode { // what holds others is masked at its anchor
-			masked = m.node(name, n.Alias)
-		}
-	case yaml.ScalarNode:
-		plain := strings.ReplaceAll(n.Value, "$$", "$") // as the container gets it
-		variable := strings.Contains(strings.ReplaceAll(n.Value, "$$", ""), "$")
-		key, value, assigned := strings.Cut(plain, "=")
-		line := headerLine.FindStringSubmatch(plain)
-		text := plain
-		switch {
-		case n.Tag == "!!null" || n.Tag == "!!bool" || variable || plain == "": // it stays
-		case secret.Named(name):
-			text = m.masked(name, plain)
-		case assigned && value != "" && secret.Named(key) && !strings.ContainsAny(key, " \t"):
-			text = key + "=" + m.masked(key, value)
-		case line != nil && secret.Named(line[1]):
-			text = line[1] + ": " + m.masked(line[1], line[2])
-		case name == "command" || name == "entrypoint" || name == "test":
-			text = m.commandLine(plain)
-		default:
-			text = m.text(name, plain)
-		}
-		if masked = text != plain; masked {
-			escaped := strings.ReplaceAll(text, "$", "$$")
-			n.Value = strings.ReplaceAll(escaped, "$${"+secret.Prefix, "${"+secret.Prefix)
-			n.Tag = "!!str"
-			n.Style = yaml.DoubleQuotedStyle
-		}
-	}
-	return masked
+	})
+	return m.text(name, masked)
 }
 
 // variableName matches the names of variables.
@@ -325,15 +278,6 @@ func (s System) environment(x *lab.ExternalSystem) ([]string, error) {
 			missing = append(missing, fmt.Errorf("env %s: %w", name, err))
 		}
 		all = append(all, name+"="+value)
-	}
-	if x.Compose != nil {
-		for _, name := range secret.MaskedIn(x.Compose.Text) {
-			value, known := s.Secrets.Value(name, nil)
-			if !known {
-				missing = append(missing, fmt.Errorf("compose: %w", secret.MissingError{name}))
-			}
-			all = append(all, name+"="+value)
-		}
 	}
 	return all, errors.Join(missing...)
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // composeFile has secrets in a map, in a list, in commands, in a URL, in a number, in an escaped text, in a
-// header and behind an alias. Values with harmless names and variables must stay.
+// header, behind an alias, and beside variables. Values with harmless names and variables must stay.
 const composeFile = `x-shared: &shared hidden-eight
 services:
   db:
@@ -33,12 +33,20 @@ services:
       ESCAPED_DSN: postgres://me:hidden$$seven@db/$$x
       MODE: plain
       FROM_OUTSIDE_TOKEN: ${OUTSIDE}
+      DSN_OF_PORT: postgres://me:hidden-11@db:${PORT}/x
+      MIXED_TOKEN: "hidden-12${OUTSIDE}hidden-13\t\"$OUTSIDE"
+      APP_PASSWORD: ${APP_PASSWORD:-hidden-14}
+      DEFAULT_DSN: "${DSN:-mysql://me:${PW-hidden$$15}@db/}{}"
+      GIVEN_TOKEN: ${GIVEN:?give it}
     secrets: [certificate]
   web:
     image: web
     command: serve --password hidden-six --port 80
     healthcheck: {test: ping --password hidden-nine}
-    entrypoint: [curl, "Authorization: Bearer hidden-ten"]
+    entrypoint: [curl, "Authorization: Bearer hidden-ten", "Cookie: ${OUTSIDE}", "X-Key: Bearer ${OUTSIDE}"]
+  shell:
+    image: shell
+    command: [sh, -c, "exec env TOKEN=hidden-16${OUTSIDE} ./s --password hidden-17 --key $$KEY"]
     environment: ["API_KEY=hidden-three", "MODE=plain", "SALT_SECRET=hidden$$four"]
 secrets:
   certificate: {file: ./certificate.txt}
@@ -54,23 +62,21 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 		t.Errorf("secrets are left in\n%s", text)
 	}
 	for _, kept := range []string{"--verbose, -c, plain", "--port 80", "MODE: plain", "MODE=plain",
-		"${OUTSIDE}", "@db/$$x", "certificate.txt", "# kept", "image: web"} {
+		"${OUTSIDE}", "@db/$$x", "certificate.txt", "# kept", "image: web", "@db:${PORT}/x",
+		"Cookie: ${OUTSIDE}", "X-Key: Bearer ${OUTSIDE}", "${APP_PASSWORD:-${", "$OUTSIDE\"", "--key $$KEY",
+		"${GIVEN:?give it}"} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q has gone from\n%s", kept, text)
 		}
 	}
-	var read any
-	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
-		t.Errorf("what is left is no YAML: %v\n%s", err, text)
-	}
 	l, err := laidOut(d, v)
 	testset.Must(t, err)
-	env := strings.Join(l.Units[0].Env, "\n")
-	for _, value := range []string{"=hidden-one", "=123456789", "=hidden-two", "=hidden-three", "=hidden$four",
-		"=hidden-five", "=hidden-six", "=hidden$seven", "=hidden-eight", "=hidden-nine", "=Bearer hidden-ten"} {
-		if !strings.Contains(env, value) {
-			t.Errorf("the environment of compose has no %q:\n%s", value, env)
-		}
+	if got, want := parsedYAML(t, l.Units[0].Compose.Text), parsedYAML(t, composeFile); got != want {
+		t.Errorf("compose gets\n%s\nwant\n%s", got, want)
+	}
+	var missing secret.MissingError
+	if _, err := laidOut(d, secret.NewVault(os.LookupEnv)); !errors.As(err, &missing) {
+		t.Errorf("with none of the values: %v", err)
 	}
 	harmless := "services: {web: {image: web,   environment: [A=b]}}\n"
 	d.Compose = &lab.Compose{Text: harmless}
@@ -84,6 +90,14 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	}
 }
 
+// parsedYAML returns the values in a YAML text. A number and its digits in quotes are the same.
+func parsedYAML(t *testing.T, text string) string {
+	t.Helper()
+	var read map[string]any
+	testset.Must(t, yaml.Unmarshal([]byte(text), &read))
+	return fmt.Sprint(read)
+}
+
 // TestEscapedSecretsAreMaskedAndComeBack: $${ is ${ in the values of env and of a compose file.
 func TestEscapedSecretsAreMaskedAndComeBack(t *testing.T) {
 	d, err := ofCompose(t, `
@@ -95,13 +109,15 @@ services: {web: {image: web, ports: ["80"], environment: {DSN: "pg://me:from-the
 	}
 	v := secret.NewVault(os.LookupEnv)
 	d = Definition{Name: "it", ExternalSystem: lab.ExternalSystem{Env: map[string]string{
-		"A_TOKEN": "hidden$${a", "DSN": "pg://me:hidden$${b@h/$${c}", "OPTIONS": "-Dpassword=hidden$${d"}}}
+		"A_TOKEN": "hidden$${a", "DSN": "pg://me:hidden$${b@h/$${c}", "OPTIONS": "-Dpassword=hidden$${d",
+		"TOKEN": "$hidden", "URL": "pg://me:$hidden@h/", "PORT_KEY": "{port}"}}}
 	testset.Must(t, d.Mask(v))
 	if text := fmt.Sprint(d.Env); strings.Contains(text, "hidden") {
 		t.Errorf("the plan has a secret: %s", text)
 	}
 	got, err := System{Secrets: v}.environment(&d.ExternalSystem)
-	want := []string{"A_TOKEN=hidden${a", "DSN=pg://me:hidden${b@h/${c}", "OPTIONS=-Dpassword=hidden${d"}
+	want := []string{"A_TOKEN=hidden${a", "DSN=pg://me:hidden${b@h/${c}", "OPTIONS=-Dpassword=hidden${d",
+		"PORT_KEY={port}", "TOKEN=$hidden", "URL=pg://me:$hidden@h/"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("the environment is %q, %v; want %q", got, err, want)
 	}
@@ -126,6 +142,14 @@ func TestCommandsAreMaskedAndComeBack(t *testing.T) {
 			"API_KEY=${CLEAVE_MASKED_API_KEY}; exec ./s {port}"},
 		"./s 'Authorization: Bearer abc' {port}": {"./s", "Authorization: ${CLEAVE_MASKED_AUTHORIZATION}",
 			"{port}"},
+		"sh -c 'TOKEN=abc${X} ./s {port}'":   {"sh", "-c", "TOKEN=${CLEAVE_MASKED_TOKEN} ./s {port}"},
+		"sh -c 'TOKEN=${X:-abc} ./s {port}'": {"sh", "-c", "TOKEN=${CLEAVE_MASKED_TOKEN} ./s {port}"},
+		"./s 'Authorization: Bearer ${X}' --key '$X${a.b}' {port}": {"./s", "Authorization: Bearer ${X}",
+			"--key", "$X${a.b}", "{port}"},
+		"./s http://me:$PW${a.b}@h/ http://me:${PW:?none}@h/ {port}": {"./s", "http://me:$PW${a.b}@h/",
+			"http://me:${PW:?none}@h/", "{port}"},
+		"./s http://me:begin${PW}@h/ {port}": {"./s", "http://me:${CLEAVE_MASKED_COMMAND_PASSWORD}@h/", "{port}"},
+		"./s 'http://me:a$${b@h/' {port}":    {"./s", "http://me:${CLEAVE_MASKED_COMMAND_PASSWORD}@h/", "{port}"},
 		"./s --dsn=redis://:abcdef@h:1/0 ${X} {port}": {"./s",
 			"--dsn=redis://:${CLEAVE_MASKED_COMMAND_PASSWORD}@h:1/0", "${X}", "{port}"},
 	} {
