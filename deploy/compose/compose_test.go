@@ -43,11 +43,11 @@ func marked(t *testing.T, text string, processors ...int) map[string]map[string]
 func TestEverythingIsMarked(t *testing.T) {
 	kinds := marked(t, `
 services: {web: {image: web}, db: {image: db}}
-networks: {back: {}, given: {external: true}}
-volumes: {data: , kept: {external: true}}
+networks: {back: {external: no}, given: {external: true}}
+volumes: {data: , own: {external: "False"}, kept: {external: yes}, named: {external: {name: other}}}
 `, 0, 2)
 	for kind, names := range map[string][]string{"services": {"db", "web"}, "networks": {"back", "default"},
-		"volumes": {"data"}} {
+		"volumes": {"data", "own"}} {
 		var found []string
 		for name, entry := range kinds[kind] {
 			found = append(found, name)
@@ -84,7 +84,9 @@ func TestNetworksLieInTheRangeForBenchmarks(t *testing.T) {
 func TestNetworksWithARangeKeepIt(t *testing.T) {
 	kinds := marked(t, `
 services: {web: {image: web, networks: {app: {ipv4_address: 172.28.0.10}}}}
-networks: {app: {ipam: {config: [{subnet: 172.28.0.0/16}]}}, other: {ipam: {driver: default}}}
+networks:
+  app: {ipam: {config: [{subnet: 172.28.0.0/16}]}}
+  other: {ipam: {driver: own, options: {a: b}, config: []}}
 `)
 	if ipam := fmt.Sprint(kinds["networks"]["app"]["ipam"]); ipam != "map[config:[map[subnet:172.28.0.0/16]]]" {
 		t.Errorf("app has the range %v, want its own", ipam)
@@ -92,8 +94,9 @@ networks: {app: {ipam: {config: [{subnet: 172.28.0.0/16}]}}, other: {ipam: {driv
 	if labels, _ := kinds["networks"]["app"]["labels"].(map[string]any); labels["cleave.run"] != "7-8" {
 		t.Errorf("app is %v, want the label", kinds["networks"]["app"])
 	}
-	if ipam := fmt.Sprint(kinds["networks"]["other"]["ipam"]); !strings.Contains(ipam, "198.19.") {
-		t.Errorf("other, without a range, gets %s", ipam)
+	if ipam := fmt.Sprint(kinds["networks"]["other"]["ipam"]); !strings.Contains(ipam, "198.19.") ||
+		!strings.HasSuffix(ipam, " driver:own options:map[a:b]]") {
+		t.Errorf("other, without a range, gets %s, want one, and its own driver and options", ipam)
 	}
 	disk := marked(t, "services: {web: {image: web}}\n"+
 		"volumes: {data: {driver_opts: {type: tmpfs}, labels: [a=b]}}")

@@ -78,10 +78,7 @@ func networks(declared map[string]any, label string) map[string]any {
 			continue
 		}
 		network := labelled(declared[name], label)
-		if !hasRange(declared[name]) {
-			ranges := []map[string]string{{"subnet": subnet(first.Sum32() + uint32(i))}}
-			network["ipam"] = map[string]any{"config": ranges}
-		}
+		network["ipam"] = withRange(network["ipam"], subnet(first.Sum32()+uint32(i)))
 		all[name] = network
 	}
 	return all
@@ -110,18 +107,30 @@ func labelled(entry any, label string) map[string]any {
 	}
 	labels[leftovers.DockerLabel] = label
 	whole["labels"] = labels
+	delete(whole, "external") // it says no, perhaps in a word that only the file itself may use
 	return whole
 }
 
-// hasRange reports whether the file gives a network a range of addresses.
-func hasRange(network any) bool {
-	keys, _ := network.(map[string]any)
-	ipam, _ := keys["ipam"].(map[string]any)
-	return ipam["config"] != nil
+// withRange returns the addresses (ipam) of a network, with a range if the file gives none.
+func withRange(ipam any, subnet string) any {
+	keys, _ := ipam.(map[string]any)
+	if config, _ := keys["config"].([]any); len(config) > 0 {
+		return ipam
+	}
+	whole := map[string]any{}
+	maps.Copy(whole, keys)
+	whole["config"] = []map[string]string{{"subnet": subnet}}
+	return whole
 }
 
-// isExternal reports whether a network or volume exists outside of the project.
+// isExternal reports whether a network or volume exists outside of the project: it says so, or gives its name.
 func isExternal(entry any) bool {
-	keys, isMap := entry.(map[string]any)
-	return isMap && keys["external"] != nil && keys["external"] != false
+	keys, _ := entry.(map[string]any)
+	switch external := keys["external"].(type) {
+	case bool:
+		return external
+	case string: // compose commands read more words as booleans than YAML does
+		return !slices.Contains([]string{"false", "no", "off", "n"}, strings.ToLower(external))
+	}
+	return keys["external"] != nil
 }
