@@ -21,7 +21,7 @@ type container struct {
 	deployment *deployment
 	image      string          // its name
 	terminal   bool            // its output is a terminal
-	network    string          // the mode of its network
+	network    string          // the ID of the container whose network it is in, or hostNetwork
 	listened   map[string]bool // ports that were open before Kill; set by Kill, copied to the next life
 	followed   chan struct{}   // closed when all of its output was read
 }
@@ -31,7 +31,7 @@ func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Insp
 	c := &container{
 		Unit: fleet.NewUnit(spec), Life: engine.Life{Engine: d.engine, Container: id, Called: "the container"},
 		deployment: d, image: seen.Config.Image, terminal: seen.Config.Tty,
-		network: seen.HostConfig.NetworkMode, followed: make(chan struct{}),
+		network: networkOf(id, seen.HostConfig.NetworkMode), followed: make(chan struct{}),
 	}
 	c.SetHostPID(seen.State.Pid)
 	return c
@@ -133,12 +133,34 @@ func listening(pid int) map[string]bool {
 	return ports
 }
 
-// withoutOthers removes the ports of other programs from ports, which were open in the container's network
-// before its end. In the network of this host, ports that are still open belong to other programs. Networks
-// that services share (network_mode: service:NAME) are not treated.
+// hostNetwork is the mode of a container that is in the network of this host.
+const hostNetwork = "host"
+
+// networkOf returns what container.network holds, for a container and the mode of its network.
+func networkOf(id, mode string) string {
+	if mode == hostNetwork {
+		return mode
+	}
+	if owner, isShared := strings.CutPrefix(mode, "container:"); isShared { // network_mode: service:NAME
+		return owner
+	}
+	return id
+}
+
+// withoutOthers removes ports that are still open from ports, which were open in the container's network
+// before its end: they belong to other programs of this host, or to services that share the network.
 func (c *container) withoutOthers(ports map[string]bool) map[string]bool {
-	if c.network == "host" {
-		for port := range listening(os.Getpid()) {
+	var others []int
+	if c.network == hostNetwork {
+		others = append(others, os.Getpid())
+	}
+	for _, other := range c.deployment.All() {
+		if other.network == c.network && other.Container != c.Container {
+			others = append(others, other.HostPID())
+		}
+	}
+	for _, pid := range others {
+		for port := range listening(pid) {
 			delete(ports, port)
 		}
 	}

@@ -128,11 +128,7 @@ volumes: {data: {}}
 	if all := d.PlatformCost().Images; len(all) != 1 || all[0].Program != f.image || all[0].Bytes < 1<<20 {
 		t.Errorf("the images are %+v, want the one of both with its size", all)
 	}
-	for deadline := time.Now().Add(time.Minute); d.Logs()["web-2"] == ""; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("web-2 does not listen")
-		}
-	}
+	awaitLog(t, d, "web-2")
 	restart := lab.Fault{Target: "web-2", Kind: lab.FaultRestart}
 	_, err := d.Harm(t.Context(), restart)
 	testset.Must(t, err)
@@ -142,6 +138,36 @@ volumes: {data: {}}
 	if logs["init"] != "moves to /data/lives\n" || strings.Count(logs["web-2"], "boxed listens") != 2 ||
 		!strings.HasPrefix(logs["web"], "boxed listens") {
 		t.Errorf("logs %q, want what init did and two lives of web-2", logs)
+	}
+}
+
+// awaitLog waits until a unit has written something: it listens.
+func awaitLog(t *testing.T, d lab.Deployment, unit string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); d.Logs()[unit] == ""; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not listen", unit)
+		}
+	}
+}
+
+// TestIntegrationServicesMayShareANetwork checks that a service that is started again is not expected to
+// listen at the ports of another one that was in its network: that one keeps the former network.
+func TestIntegrationServicesMayShareANetwork(t *testing.T) {
+	f := newFixture(t)
+	d := f.deploy(t, f.layout(t, `
+services:
+  owner: {image: IMAGE, command: [boxed, /data, ":80"], volumes: ["owner:/data"]}
+  guest: {image: IMAGE, command: [boxed, /data, ":81"], volumes: ["guest:/data"], network_mode: "service:owner"}
+volumes: {owner: {}, guest: {}}
+`, "owner", "guest"))
+	awaitLog(t, d, "owner")
+	awaitLog(t, d, "guest")
+	for _, name := range []string{"guest", "owner"} {
+		restart := lab.Fault{Target: name, Kind: lab.FaultRestart}
+		_, err := d.Harm(t.Context(), restart)
+		testset.Must(t, err)
+		testset.Must(t, d.Heal(t.Context(), restart))
 	}
 }
 
