@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -232,6 +235,30 @@ func TestSplitSeparatesServicesFromTheRest(t *testing.T) {
 		rest.Lead != "generator" || len(l.Units) != 2 {
 		t.Errorf("split = %+v, %+v", services, rest)
 	}
+}
+
+// TestAServiceMustOutliveTheLoad checks that a container may end with exit status 0 before the load, and not
+// under it.
+func TestAServiceMustOutliveTheLoad(t *testing.T) {
+	dockertest.Fake(t, func(w http.ResponseWriter, _ *http.Request) { // the only question is how it ended
+		_, _ = w.Write([]byte(`{"StatusCode": 0}`))
+	})
+	client, err := engine.Open(t.Context())
+	testset.Must(t, err)
+	d := &deployment{deployer: New(nil, ""), engine: client}
+	dir := t.TempDir()
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{Lead: "lead"}, dir), dir, d.platform())
+	ended := func(name string) {
+		c := d.newContainer(lab.UnitSpec{Name: name, Runnable: lab.Runnable{Compose: &lab.Compose{}}}, name,
+			engine.Inspection{})
+		close(c.followed)
+		c.await()
+	}
+	ended("job")
+	d.HandleEvents(fleet.NewUnit(lab.UnitSpec{Name: "lead"}), strings.NewReader(`{"event": "ready"}`))
+	deploytest.NoError(t, d.Failure())
+	ended("web")
+	deploytest.Says(t, d.Failure(), "service web ended under load, with exit status 0")
 }
 
 // TestNoDocker checks that a deployment without Docker fails and leaves no folder.

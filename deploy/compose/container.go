@@ -48,8 +48,7 @@ func (c *container) follow(output io.ReadCloser) {
 // container, as its compose file may demand, the output does not end.
 const outputPatience = time.Second
 
-// await waits for the end of the container and judges that end. Exit status 0 fails no trial: the container
-// may only have prepared others.
+// await waits for the end of the container and judges that end.
 func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
@@ -63,6 +62,7 @@ func (c *container) await() {
 	case err != nil: // the daemon has ended, or the container was removed
 		d.JudgeForeign(c.Unit, "cannot be watched any more: "+err.Error())
 	case code == 0:
+		d.JudgeFinished(c.Unit)
 	case outOfMemory:
 		d.JudgeForeign(c.Unit, "ended: it needed more memory than its compose file allows: raise that")
 	default:

@@ -65,6 +65,24 @@ func TestAUnitStartsAgainUntilTheLoad(t *testing.T) {
 	deploytest.NoError(t, b.Stop())
 }
 
+// TestASuccessUnderLoadIsAFailure checks that a container may end with exit status 0 before the load and after
+// it, but not under it.
+func TestASuccessUnderLoadIsAFailure(t *testing.T) {
+	layout := restarting()
+	s := NewSupervisor(layout, t.TempDir())
+	front := NewUnit(layout.Units[0])
+	s.JudgeEnd(front, nil)
+	testset.Must(t, s.beginLoad())
+	deploytest.NoError(t, s.Failure())
+	s.JudgeEnd(front, nil)
+	deploytest.Says(t, s.Failure(), "unit front (front) ended under load, with exit status 0", "it wrote nothing")
+	after := NewSupervisor(layout, t.TempDir())
+	testset.Must(t, after.beginLoad())
+	after.expectEnds()
+	after.JudgeEnd(front, nil)
+	deploytest.NoError(t, after.Failure())
+}
+
 // TestNothingStartsAgainWherePlatformsCannot checks that the end of a unit then fails the trial, with the
 // last lines of its log.
 func TestNothingStartsAgainWherePlatformsCannot(t *testing.T) {

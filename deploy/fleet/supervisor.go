@@ -222,13 +222,26 @@ func (s *Supervisor) JudgeForeign(u *Unit, how string) {
 	}
 }
 
+// JudgeFinished is JudgeForeign for a container that ended by itself, with exit status 0: its work may be done,
+// but under load that is a failure.
+func (s *Supervisor) JudgeFinished(u *Unit) {
+	s.mu.Lock()
+	isUnderLoad := s.loading && !s.stopping
+	s.mu.Unlock()
+	if isUnderLoad {
+		s.JudgeForeign(u, "ended under load, with exit status 0: a service must stay in the foreground, and a job "+
+			"must end before the load (depends_on with condition: service_completed_successfully)")
+	}
+}
+
 // JudgeEnd is Judge for units of either kind; it is called before Ended is closed. awaitPrepared judges the
 // end of commands that prepare.
 func (s *Supervisor) JudgeEnd(u *Unit, how error) {
 	u.outcome = how
 	switch {
 	case u.Prepares || s.startsAgain(u, how):
-	case how == nil && u.Spec.Container != nil: // its work is done
+	case how == nil && u.Spec.Container != nil:
+		s.JudgeFinished(u)
 	case !u.Spec.Foreign:
 		s.Judge(u, how)
 	case how != nil:
