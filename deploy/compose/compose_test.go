@@ -45,7 +45,9 @@ func marked(t *testing.T, text string, processors ...int) map[string]map[string]
 
 func TestEverythingIsMarked(t *testing.T) {
 	kinds := marked(t, `
-services: {web: {image: web}, db: {image: db}}
+services: {web: {image: web}}
+---
+services: {db: {image: db}}
 networks: {back: {external: no}, given: {external: true}}
 volumes: {data: , own: {external: "False"}, kept: {external: yes}, named: {external: {name: other}}}
 `, 0, 2)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -28,7 +29,11 @@ type composeFile struct {
 // binds services to processors, if there are any.
 func override(c lab.Compose, label string, processors []int) (string, error) {
 	var file composeFile
-	if err := yaml.Unmarshal([]byte(c.Text), &file); err != nil {
+	var err error
+	for decoder := yaml.NewDecoder(strings.NewReader(c.Text)); err == nil; {
+		err = decoder.Decode(&file) // each document adds its services
+	}
+	if !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("compose file: %w", err)
 	}
 	if len(file.Services) == 0 {
