@@ -54,7 +54,8 @@ func (a audit) definition(folder string) (*lab.SystemAudit, error) {
 	all := lab.SystemAudit{Command: a.Command, Dir: folder}
 	for _, written := range a.Requests {
 		r := lab.AuditRequest{Get: written.Get, Status: written.Status, JSON: map[string]json.RawMessage{}}
-		if !strings.HasPrefix(r.Get, "/") || strings.HasPrefix(r.Get, "//") || r.Status < 0 || r.Status > 599 {
+		isPath := strings.HasPrefix(r.Get, "/") && !strings.HasPrefix(r.Get, "//")
+		if !isPath || r.Status < 0 || r.Status > 599 {
 			return nil, fmt.Errorf("audit.requests: get is %q with status %d, expected a path such as /stock and a "+
 				"status such as 200", r.Get, r.Status)
 		}
@@ -174,7 +175,7 @@ func (s System) ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (viola
 	defer cancel()
 	text, missing := s.Secrets.FillMasked(r.Get)
 	path, err := url.Parse(text)
-	if err == nil && (path.Scheme != "" || path.Host != "") { // only files were checked for this, not plans
+	if err == nil && path.Scheme+path.Host != "" { // only files were checked for this, not plans
 		err = errors.New("it is no path of the system")
 	}
 	if err := errors.Join(missing, withoutURL(err)); err != nil {
@@ -293,7 +294,8 @@ func (s System) auditCommand(
 		return
 	}
 	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // processes that it has left behind
-	why := strings.Join(append(out.lines(), problems.lines()...), "; ")
+	lines := append(out.lines(), problems.lines()...)
+	why := strings.Join(lines, "; ")
 	switch code := command.ProcessState.ExitCode(); code {
 	case auditValid:
 	case auditInvalid:

@@ -215,8 +215,11 @@ func isCores(cpu float64) bool { return cpu > 0 && cpu <= math.MaxFloat64 }
 // compose file it is 2^20.
 func parseMemory(text string) (int64, error) {
 	size, err := humanize.ParseBytes(text)
-	if err == nil && (size == 0 || size > math.MaxInt64) {
-		err = fmt.Errorf("%s is no size of memory", text)
+	if err != nil {
+		return 0, err
 	}
-	return int64(size), err
+	if size == 0 || size > math.MaxInt64 {
+		return 0, fmt.Errorf("%s is no size of memory", text)
+	}
+	return int64(size), nil
 }

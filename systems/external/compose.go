@@ -213,8 +213,10 @@ func (d *Definition) byCommand() error {
 // checkPublished returns an error if a URL is one of this host, and no service publishes its port.
 func (p *project) checkPublished(u *url.URL) error {
 	onHost, isLoopback := loopback(u)
-	_, published := p.publishedAt(onHost)
-	if !isLoopback || published || p.anyPort {
+	if p.anyPort || !isLoopback {
+		return nil
+	}
+	if _, isPublished := p.publishedAt(onHost); isPublished {
 		return nil
 	}
 	_, port, _ := net.SplitHostPort(onHost)

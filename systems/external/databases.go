@@ -336,12 +336,17 @@ func (q preparedQuery) judge(found table) (answer, violation string, err error) 
 // whole matches whole numbers of any length.
 var whole = regexp.MustCompile(`^[+-]?[0-9]+$`)
 
+// isWhole reports whether a text is a whole number other than -0, which is the same as 0.
+func isWhole(text string) bool { return text != "-0" && whole.MatchString(text) }
+
 // sameValue reports whether two texts are the same value. Whole numbers are compared as texts, since float64
 // does not hold all of them exactly; other numbers are compared as float64, so that 12 and 12.0 are the same.
-// So are 0 and -0.
 func sameValue(a, b string) bool {
-	if a == b || whole.MatchString(a) && whole.MatchString(b) && a != "-0" && b != "-0" {
-		return a == b
+	if a == b {
+		return true
+	}
+	if isWhole(a) && isWhole(b) {
+		return false
 	}
 	left, errLeft := strconv.ParseFloat(a, 64)
 	right, errRight := strconv.ParseFloat(b, 64)

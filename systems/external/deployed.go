@@ -78,8 +78,9 @@ func (d *Definition) place() error {
 		return err
 	}
 	kind := d.Kind()
+	isByCommand := kind == kindCompose && d.Deployment == kindCompose
 	switch {
-	case d.Deployment == "" || kind == kindCompose && d.Deployment == kindCompose:
+	case d.Deployment == "" || isByCommand:
 		defaults := map[string]string{kindImage: lab.DockerBridge, kindServices: lab.DockerBridge,
 			kindCompose: kindCompose}
 		d.Deployment = cmp.Or(defaults[kind], lab.Process)
@@ -98,7 +99,7 @@ func (d *Definition) place() error {
 			return errors.New("manifests run on " + places)
 		}
 		return fmt.Errorf("a compose file runs on %s, or through the compose command (--compose-command)", places)
-	case kind == kindImage && (d.Deployment == lab.Process || d.Deployment == lab.SSH):
+	case kind == kindImage && slices.Contains([]string{lab.Process, lab.SSH}, d.Deployment):
 		return fmt.Errorf("an image runs in containers: use %s, %s, %s or %s", lab.DockerBridge, lab.DockerHost,
 			lab.Swarm, lab.Kubernetes)
 	case kind == kindImage || d.Deployment == lab.Process:
@@ -176,9 +177,9 @@ func unreachedHint(v lab.Variant) string {
 	if v.External.Compose != nil {
 		return `look whether a service publishes the port of the url: ports: ["127.0.0.1:PORT:..."]`
 	}
-	here := v.Deployment == lab.Process || v.Deployment == lab.DockerHost
-	if here || len(v.External.Command) == 0 || strings.Contains(strings.Join(v.External.Command, " "),
-		"{host}") {
+	isHere := v.Deployment == lab.Process || v.Deployment == lab.DockerHost
+	namesHost := strings.Contains(strings.Join(v.External.Command, " "), "{host}")
+	if isHere || namesHost || len(v.External.Command) == 0 {
 		return ""
 	}
 	return "look whether it listens on {host}, which its command does not name"

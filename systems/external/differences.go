@@ -143,9 +143,8 @@ func (d *Definition) applyOthers(service lab.SystemService, from Definition) {
 	if service.Port != 0 || own.Name != d.Entry { // without any port, it could not stay the entry point
 		own.Port = service.Port
 	}
-	own.After = append(slices.Clone(service.After), slices.DeleteFunc(own.After, func(name string) bool {
-		return from.service(name) != nil // removed services have their own difference
-	})...)
+	removed := slices.DeleteFunc(own.After, func(name string) bool { return from.service(name) != nil })
+	own.After = slices.Concat(service.After, removed) // removed services have their own difference
 }
 
 // otherDifferences returns the keys of a service that differ and have no difference of their own.
@@ -165,9 +164,10 @@ func otherDifferences(from, to lab.SystemService, a, b Definition) []string {
 		if s.Name == a.Entry && s.Name == b.Entry {
 			all["ports"] = append(slices.Clone(s.Container.Ports), lab.ContainerPort{Port: s.Port})
 		}
-		all["depends_on"] = strings.Join(slices.DeleteFunc(slices.Clone(s.After), func(name string) bool {
+		inBoth := slices.DeleteFunc(slices.Clone(s.After), func(name string) bool {
 			return a.service(name) == nil || b.service(name) == nil // its coming and going is a difference of its own
-		}), " ")
+		})
+		all["depends_on"] = strings.Join(inBoth, " ")
 		return all
 	}
 	was := members(from)
@@ -190,10 +190,11 @@ func otherSystemDifferences(a, b Definition) (all []difference) {
 			all = append(all, difference{lab.KnobChange{Knob: key, From: knobValue(was), To: knobValue(is)}, apply})
 		}
 	}
+	isSameCommand := slices.Equal(a.Command, b.Command) && a.Dir == b.Dir && a.URL == b.URL
 	add("image", a.Image, b.Image, a.Image == b.Image && a.Port == b.Port,
 		func(at *Definition, b Definition) { at.Image, at.Port = b.Image, b.Port })
 	add("command", strings.Join(a.Command, " ")+" in "+a.Dir, strings.Join(b.Command, " ")+" in "+b.Dir,
-		len(a.Services) > 0 || slices.Equal(a.Command, b.Command) && a.Dir == b.Dir && a.URL == b.URL,
+		len(a.Services) > 0 || isSameCommand,
 		func(at *Definition, b Definition) { at.Command, at.Dir, at.URL = b.Command, b.Dir, b.URL })
 	add("env", "as before", "as in the second", len(a.Services) > 0 || maps.Equal(a.Env, b.Env),
 		func(at *Definition, b Definition) { at.Env, at.EnvFile = b.Env, b.EnvFile })
@@ -222,9 +223,8 @@ func (d *Definition) removeService(name string) {
 
 // without returns the texts of a list that another list does not have, in one line.
 func without(list, other []string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(list), func(text string) bool {
-		return slices.Contains(other, text)
-	}), " ")
+	rest := slices.DeleteFunc(slices.Clone(list), func(text string) bool { return slices.Contains(other, text) })
+	return strings.Join(rest, " ")
 }
 
 // knobValue returns a value as reports show it: its beginning, in one line.

@@ -108,9 +108,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		job.History = loaded.History
 	}
 	loaded.SetClient(&job, p)
-	if slices.ContainsFunc(p.Factors(), func(f string) bool {
-		return f != lab.FactorConnections && f != lab.FactorThreads && f != lab.FactorTraceShare
-	}) { // else the scenario has a load of its own
+	ofClient := []string{lab.FactorConnections, lab.FactorThreads, lab.FactorTraceShare}
+	isOfLoad := func(factor string) bool { return !slices.Contains(ofClient, factor) }
+	if slices.ContainsFunc(p.Factors(), isOfLoad) { // else the scenario has a load of its own
 		if err := s.base().SetLoad(&job, p); err != nil {
 			return lab.Layout{}, err
 		}

@@ -230,8 +230,8 @@ func (d *Definition) complete() (mistakes []error) {
 	if started && d.HasUnits() {
 		mistake("give command, image, compose or manifests, only one of them")
 	}
-	marked := strings.Contains(strings.Join(append(slices.Collect(maps.Values(d.Env)), d.Command...), " "),
-		portMark) || d.Port != 0
+	texts := append(slices.Collect(maps.Values(d.Env)), d.Command...)
+	marked := d.Port != 0 || strings.Contains(strings.Join(texts, " "), portMark)
 	if len(d.Services) > 0 {
 		started, marked = true, true
 	}
@@ -287,7 +287,7 @@ func (d *Definition) completeReady() (mistakes []error) {
 	case awaited && d.HasUnits():
 		mistake("ready.log and ready.command are not for compose files and manifests, which say that themselves: " +
 			"healthcheck, and depends_on with condition: service_healthy; or readinessProbe")
-	case awaited && len(d.Command) == 0 && d.Image == "":
+	case awaited && d.RunsAlready():
 		mistake("ready.log and ready.command are for systems that Cleave starts, and %s runs already: give "+
 			"ready.path", at)
 	}
@@ -327,16 +327,17 @@ func checkVariable(name string) error {
 // checkURL returns an error unless a url of a system file is valid.
 func checkURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, portMark, "80"))
+	lacksHost := err != nil || u.Host == ""
 	switch {
 	case err == nil && u.User != nil:
 		return errors.New("url holds a user or a password: send it as a header: -H 'Authorization: ${NAME}'")
-	case strings.Contains(text, "@") && (err != nil || u.Host == ""):
+	case lacksHost && strings.Contains(text, "@"):
 		// Neither the text nor the error is shown: both may contain a password.
 		return errors.New("url cannot be read (it is not shown: it may hold a password): write for example " +
 			"http://127.0.0.1:8080/, and send a password as a header")
 	case err != nil:
 		return fmt.Errorf("url: %w", err)
-	case u.Host == "" || !slices.Contains([]string{"http", "https", "grpc", "grpcs"}, u.Scheme):
+	case lacksHost || !slices.Contains([]string{"http", "https", "grpc", "grpcs"}, u.Scheme):
 		return fmt.Errorf("url is %q, expected http://, https://, grpc:// or grpcs:// and a host", text)
 	}
 	return nil

@@ -39,9 +39,9 @@ func Open(path string) (Input, error) {
 		value := mappingValue(document, key)
 		return value != nil && (value.Kind != yaml.ScalarNode || value.Value != "")
 	}
+	hasServices := mappingValue(document, "services") != nil || mappingValue(document, "include") != nil
 	in.isSystem = mappingValue(document, "schema") != nil
-	in.isCompose = !in.isSystem && (mappingValue(document, "services") != nil ||
-		mappingValue(document, "include") != nil)
+	in.isCompose = hasServices && !in.isSystem
 	in.isManifests = !in.isCompose && has("apiVersion") && has("kind")
 	return in, nil
 }
@@ -102,7 +102,8 @@ func (in Input) Definition(name, address string) (Definition, error) {
 		return d, fmt.Errorf("%s: %w", in.path, err)
 	}
 	if d.Name == "" {
-		d.Name = cmp.Or(d.project.name, loaded.NameOf(filepath.Base(filepath.Dir(absolute))))
+		folder := filepath.Base(filepath.Dir(absolute))
+		d.Name = cmp.Or(d.project.name, loaded.NameOf(folder))
 	}
 	return d, joinMistakes(in.path, d.complete())
 }

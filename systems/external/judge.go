@@ -61,10 +61,12 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 func Metrics(points []lab.Point) []lab.Metric {
 	var open, closed, search bool
 	for _, p := range points {
-		_, users := p.Level(lab.FactorUsers)
-		_, from := p.Level(lab.FactorSearchFrom)
-		closed, search = closed || users, search || from
-		open = open || !users && !from // a point without either, such as one of a scenario, is an open loop
+		_, hasUsers := p.Level(lab.FactorUsers)
+		_, isSearch := p.Level(lab.FactorSearchFrom)
+		isOpen := !hasUsers && !isSearch // such as a point of a scenario
+		closed = closed || hasUsers
+		search = search || isSearch
+		open = open || isOpen
 	}
 	return metrics(open, closed, search)
 }
@@ -93,9 +95,9 @@ func metrics(open, closed, search bool) []lab.Metric {
 	memory := words.PeakMemory()
 	memory.Name = peakMemory
 	memory.Title = "peak memory of the system"
-	all = append(append(append(all, words.CPU()), words.ResponseTimes(0.5, 0)...), last...)
-	all = append(append(all, memory), words.ResponseTimes(0.9, 0.95, 0.999, 1)...)
-	return append(append(all, words.Errors()), loaded.ClientMetrics()...)
+	all = slices.Concat(all, []lab.Metric{words.CPU()}, words.ResponseTimes(0.5, 0), last)
+	all = slices.Concat(all, []lab.Metric{memory}, words.ResponseTimes(0.9, 0.95, 0.999, 1))
+	return slices.Concat(all, []lab.Metric{words.Errors()}, loaded.ClientMetrics())
 }
 
 // peakMemory names the metric of the system's memory. It is not called peak_memory, which includes the

@@ -287,7 +287,8 @@ type manifests struct {
 // none of its own. If the path is a file, it returns that file.
 func manifestFiles(path string) (own []string, err error) {
 	isManifest := func(file fs.DirEntry) bool {
-		return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file.Name())) && !file.IsDir()
+		extension := filepath.Ext(file.Name())
+		return !file.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, extension)
 	}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return []string{path}, err
@@ -374,7 +375,8 @@ func (m *manifests) add(r *yamlfile.Reader, root *yaml.Node) {
 	case "ConfigMap", "Secret":
 		config := read[configData](r, root)
 		known, exists := m.configs[kind+" "+name]
-		if exists && !(maps.Equal(known.Data, config.Data) && maps.Equal(known.StringData, config.StringData)) {
+		isSame := maps.Equal(known.Data, config.Data) && maps.Equal(known.StringData, config.StringData)
+		if exists && !isSame {
 			r.Problem(root.Line, "there is another %s %s with other values: leave one out, or rename it", kind, name)
 		}
 		m.configs[kind+" "+name] = config

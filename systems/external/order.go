@@ -30,12 +30,11 @@ func (p *project) findOrder() {
 			}
 		}
 		for j, other := range p.services {
-			if !hosts[j].MatchString(text) || slices.Contains(unit.After, other.Name) ||
-				waits(after, other.Name, unit.Name) {
-				continue
+			isNamed := hosts[j].MatchString(text) && !slices.Contains(unit.After, other.Name)
+			if isNamed && !waits(after, other.Name, unit.Name) {
+				unit.After = append(slices.Clone(unit.After), other.Name)
+				after[unit.Name] = unit.After
 			}
-			unit.After = append(slices.Clone(unit.After), other.Name)
-			after[unit.Name] = unit.After
 		}
 	}
 }

@@ -79,7 +79,8 @@ func (t *translation) environment(c podContainer) map[string]string {
 // obstacle unless it is optional; configValues has added that of a missing ConfigMap or Secret.
 func (t *translation) keyOf(kind string, ref keyRef) (string, bool) {
 	value, exists := t.configValues(kind, ref)[ref.Key]
-	if !exists && !ref.Optional && t.configs[kind+" "+ref.Name].Kind != "" {
+	isKnown := t.configs[kind+" "+ref.Name].Kind != ""
+	if isKnown && !exists && !ref.Optional {
 		t.addObstacle("the %s %s has no key %s", kind, ref.Name, ref.Key)
 	}
 	return value, exists

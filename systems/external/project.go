@@ -215,7 +215,7 @@ func (p *project) findCalls() {
 			call := regexp.MustCompile(`(?:^|[^\w.-])` + regexp.QuoteMeta(name) + `:([0-9]{1,5})\b`)
 			for _, other := range p.services {
 				for _, found := range call.FindAllStringSubmatch(configText(other), -1) {
-					if port, _ := strconv.Atoi(found[1]); port > 0 && port <= maxPort {
+					if port, isPort := parsePort(found[1]); isPort {
 						addPort(unit, port, port)
 					}
 				}
@@ -252,13 +252,13 @@ func (p *project) findEntry(address string) (entryPoint, error) {
 	if entry, served := p.served[u.Host]; served {
 		return entry, nil
 	}
-	port, err := strconv.Atoi(u.Port())
+	port, isPort := parsePort(u.Port())
 	for _, entry := range p.entryPoints {
 		if entry.service == u.Hostname() && entry.port == port {
 			return entry, nil
 		}
 	}
-	if serviceIn(p.services, u.Hostname()) == nil || err != nil || port < 1 || port > maxPort {
+	if !isPort || serviceIn(p.services, u.Hostname()) == nil {
 		return entryPoint{}, p.entryError(address)
 	}
 	return entryPoint{service: u.Hostname(), port: port}, nil
@@ -379,8 +379,10 @@ func (d *Definition) resolveCompose() error {
 	}
 	p := cmp.Or(d.project, &project{}) // the compose command may understand what cannot be read here
 	d.Risks = p.risks
-	switch why := strings.Join(p.obstacles, "; "); {
-	case len(d.changes) > 0 && (why != "" || d.Deployment == kindCompose):
+	why := strings.Join(p.obstacles, "; ")
+	isByCommand := why != "" || d.Deployment == kindCompose
+	switch {
+	case isByCommand && len(d.changes) > 0:
 		return fmt.Errorf("compose: what the compose command runs cannot be changed by service: write a second "+
 			"file (%s)", cmp.Or(why, "--compose-command"))
 	case d.Deployment == kindCompose:

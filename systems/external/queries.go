@@ -118,18 +118,22 @@ func plainValue(value any) (string, bool) {
 // splitAt returns the host and the port of a database. The host is a unit of the system, or this host.
 func splitAt(at string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(at)
-	if port, _ = strconv.Atoi(text); err != nil || host == "" || port < 1 || port > maxPort {
+	port, isPort := parsePort(text)
+	if err != nil || host == "" || !isPort {
 		return "", 0, fmt.Errorf("it is %q, expected a service of the system, or 127.0.0.1, and a port: db:5432",
 			at)
 	}
 	return host, port, nil
 }
 
-// isLoopback reports whether a host is localhost or a loopback address.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+// parsePort returns the number of a port, and whether the text is one.
+func parsePort(text string) (port int, isPort bool) {
+	port, err := strconv.Atoi(text)
+	return port, err == nil && port >= 1 && port <= maxPort
 }
+
+// isLoopback reports whether a host is localhost or a loopback address.
+func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
 // addQueries adds the databases and queries to the audit of a system file in a folder.
 func (a audit) addQueries(all *lab.SystemAudit, folder string) {
@@ -155,8 +159,11 @@ func (a audit) addQueries(all *lab.SystemAudit, folder string) {
 
 // readsHistory reports whether an audit needs the generator's history.
 func readsHistory(a *lab.SystemAudit) bool {
-	return a != nil && (len(a.Command) > 0 ||
-		slices.ContainsFunc(a.Queries, func(q lab.AuditQuery) bool { return q.Counts != "" }))
+	if a == nil {
+		return false
+	}
+	counts := func(q lab.AuditQuery) bool { return q.Counts != "" }
+	return len(a.Command) > 0 || slices.ContainsFunc(a.Queries, counts)
 }
 
 // LongestQueries returns the time limit of all queries of the audit, which run one after another.
@@ -215,7 +222,8 @@ func (d *Definition) locate(db *lab.AuditDatabase) error {
 		}
 	default:
 		listens := strings.Contains(d.URL, portMark)
-		if !isLoopback(host) && (host != roleSystem || !listens) {
+		isSystem := listens && host == roleSystem
+		if !isSystem && !isLoopback(host) {
 			more := ""
 			if listens {
 				more = ", or " + roleSystem + " and a port of its container"

@@ -63,7 +63,7 @@ type masker struct {
 	*secret.Vault
 	system  string
 	secrets []string // the values of the Secrets in its manifests
-	escaped bool     // in the texts, $${ stands for ${
+	escaped bool     // the texts are values of env: ${NAME} is a reference, and $${ stands for ${
 }
 
 // container masks the environment, the commands, the files and the health check of a container. The variables
@@ -121,11 +121,17 @@ func (m masker) masked(name, value string) string {
 // authScheme matches what stands before the secret in the value of a header.
 var authScheme = regexp.MustCompile(`(?i)^(bearer|basic|token) +`)
 
+// leastContained is the length in bytes of the shortest secret that hasSecret finds within a text: shorter ones
+// occur in texts by chance.
+const leastContained = 4
+
 // hasSecret reports whether a text is the value of a Secret of the manifests, or contains such a value.
-// Values of fewer than four bytes do not count as contained, since they occur in texts by chance.
 func (m masker) hasSecret(text string) bool {
 	return slices.ContainsFunc(m.secrets, func(value string) bool {
-		return value == text && text != "" || len(value) >= 4 && strings.Contains(text, value)
+		if len(value) >= leastContained {
+			return strings.Contains(text, value)
+		}
+		return value == text && text != ""
 	})
 }
 
@@ -203,10 +209,11 @@ func (m masker) argument(name, word string) string {
 
 // optionOf returns the argument before another argument if it is an option with that value, or "" if not.
 func optionOf(before, argument string) string {
-	if !strings.HasPrefix(before, "-") || strings.ContainsAny(before, "= ") || strings.HasPrefix(argument, "-") {
-		return ""
+	isOption := strings.HasPrefix(before, "-") && !strings.ContainsAny(before, "= ")
+	if isOption && !strings.HasPrefix(argument, "-") {
+		return before
 	}
-	return before
+	return ""
 }
 
 // optionWithValue matches an option and its value within a command line: --token x.

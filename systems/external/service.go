@@ -256,7 +256,8 @@ func (s *serviceReader) readHealth() {
 	if h == nil {
 		return
 	}
-	if h.Disable || len(h.Test) > 0 && h.Test[0] == "NONE" {
+	isNone := len(h.Test) > 0 && h.Test[0] == "NONE"
+	if isNone || h.Disable {
 		s.unit.Container.Health = &lab.HealthCheck{Test: []string{"NONE"}}
 		return
 	}
@@ -282,6 +283,8 @@ func (s *serviceReader) readMounts() {
 		mount := lab.ContainerMount{Kind: lab.MountKind(v.Type), Source: v.Source, Target: v.Target,
 			ReadOnly: v.ReadOnly}
 		named := s.file.Volumes[v.Source]
+		hasDriver := named.Driver != "" && named.Driver != "local"
+		options := cmp.Or(v.Volume, &types.ServiceVolumeVolume{})
 		switch {
 		case v.Type == types.VolumeTypeTmpfs:
 			if v.Tmpfs != nil && v.Tmpfs.Size > 0 {
@@ -291,12 +294,12 @@ func (s *serviceReader) readMounts() {
 			s.checkBind(v.Source)
 		case v.Type != types.VolumeTypeVolume:
 			s.addObstacle("volumes", v.Target+" is of the type "+v.Type)
-		case bool(named.External) || len(named.DriverOpts) > 0 || named.Driver != "" && named.Driver != "local":
+		case bool(named.External) || hasDriver || len(named.DriverOpts) > 0:
 			s.addObstacle("volumes", v.Source+" is external, or has a driver or options")
 			if device := named.DriverOpts["device"]; device != "" {
 				s.checkBind(device)
 			}
-		case v.Volume != nil && (v.Volume.NoCopy || v.Volume.Subpath != ""):
+		case options.NoCopy || options.Subpath != "":
 			s.addObstacle("volumes", v.Source+" has nocopy or subpath")
 		}
 		c.Mounts = append(c.Mounts, mount)
@@ -330,10 +333,11 @@ func (s *serviceReader) fileMount(key, name, path, target string) {
 func (s *serviceReader) checkBind(path string) {
 	folder := resolved(s.file.WorkingDir)
 	mounted := resolved(path)
-	switch rel, err := filepath.Rel(folder, mounted); {
+	fromFolder, _ := filepath.Rel(folder, mounted) // "", which is not local, if the mounted path is relative
+	switch {
 	case strings.HasSuffix(mounted, "docker.sock"):
 		s.risk("mounts Docker's socket %s, which has the powers of root", path)
-	case err != nil || rel == ".." || strings.HasPrefix(rel, "../"):
+	case !filepath.IsLocal(fromFolder):
 		s.risk("mounts %s, which is outside of the project's folder %s", path, s.file.WorkingDir)
 	}
 }

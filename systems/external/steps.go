@@ -93,7 +93,11 @@ func (c changePath) runnableOrder(wanted []int) ([]int, error) {
 	var applied []int
 	for len(applied) < len(wanted) {
 		next := slices.IndexFunc(wanted, func(i int) bool {
-			return !slices.Contains(applied, i) && c.after(append(slices.Clone(applied), i)).canRun()
+			if slices.Contains(applied, i) {
+				return false
+			}
+			more := append(slices.Clone(applied), i)
+			return c.after(more).canRun()
 		})
 		if next < 0 {
 			return nil, fmt.Errorf("no order of the changes between %s and %s can be run one at a time",
@@ -165,7 +169,8 @@ func (d *Definition) dropMissingDependencies() {
 // canRun reports whether the system can run: its entry point exists, and the services that start after others
 // form no cycle. The zero value cannot.
 func (d Definition) canRun() bool {
-	if d.Name == "" || len(d.Services) > 0 && d.service(d.Entry) == nil {
+	hasEntry := len(d.Services) == 0 || d.service(d.Entry) != nil
+	if d.Name == "" || !hasEntry {
 		return false
 	}
 	started := map[string]bool{}
