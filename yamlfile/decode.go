@@ -32,7 +32,8 @@ func (r *Reader) Decode(root *yaml.Node, into any) map[string]int {
 
 // DecodeAt is Decode for the value at a path of the file; it adds to lines.
 func (r *Reader) DecodeAt(place string, node *yaml.Node, into any, lines map[string]int) {
-	(&decoder{r, lines}).read(node, place, reflect.ValueOf(into).Elem())
+	d := &decoder{r, lines}
+	d.read(node, place, reflect.ValueOf(into).Elem())
 }
 
 // Number fills a number that is written in a unit, which must be one of the format's Units. what names the
@@ -113,8 +114,9 @@ func (r *decoder) read(node *yaml.Node, place string, into reflect.Value) {
 		*kept = *node
 		return
 	}
-	text, ok := into.Addr().Interface().(encoding.TextUnmarshaler)
-	if ok && (into.Kind() != reflect.Slice || node.Kind == yaml.ScalarNode) { // a slice may also be a list
+	text, isText := into.Addr().Interface().(encoding.TextUnmarshaler)
+	isList := into.Kind() == reflect.Slice && node.Kind != yaml.ScalarNode // a slice may also be one text
+	if isText && !isList {
 		r.readText(node, place, text)
 		return
 	}
@@ -143,10 +145,11 @@ func (r *decoder) read(node *yaml.Node, place string, into reflect.Value) {
 // pointer fills an optional value. A key without a value, as in "uuid:", sets a pointer to
 // an empty struct.
 func (r *decoder) pointer(node *yaml.Node, place string, into reflect.Value) {
+	element := into.Type().Elem()
 	if into.IsNil() {
-		into.Set(reflect.New(into.Type().Elem()))
+		into.Set(reflect.New(element))
 	}
-	if isNull(node) && into.Type().Elem() == reflect.TypeFor[struct{}]() {
+	if isNull(node) && element == reflect.TypeFor[struct{}]() {
 		return
 	}
 	r.read(node, place, into.Elem())
@@ -155,7 +158,8 @@ func (r *decoder) pointer(node *yaml.Node, place string, into reflect.Value) {
 // structure fills a struct. A number whose tag ends in a unit of the format is parsed in that unit.
 func (r *decoder) structure(node *yaml.Node, place string, into reflect.Value) {
 	known, required := Keys(into.Type())
-	r.Object(node, r.called(place), slices.Sorted(maps.Keys(known)), required, func(key, value *yaml.Node) {
+	names := slices.Sorted(maps.Keys(known))
+	r.Object(node, r.called(place), names, required, func(key, value *yaml.Node) {
 		inner := within(place, key)
 		field := known[key.Value]
 		_, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
@@ -214,7 +218,8 @@ func (r *decoder) mapping(node *yaml.Node, place string, into reflect.Value) {
 
 func (r *decoder) list(node *yaml.Node, place string, into reflect.Value) {
 	if node.Kind == yaml.SequenceNode {
-		into.Set(reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content)))
+		n := len(node.Content)
+		into.Set(reflect.MakeSlice(into.Type(), n, n))
 	}
 	r.List(node, r.called(place), func(i int, element *yaml.Node) {
 		r.read(element, at(place, i), into.Index(i))
@@ -276,7 +281,8 @@ func (r *decoder) number(node *yaml.Node, place string, into reflect.Value) {
 	}
 	value := reflect.New(into.Type()).Elem()
 	err := node.Decode(value.Addr().Interface())
-	if err != nil || value.CanFloat() && !isFinite(value.Float()) {
+	isInfinite := value.CanFloat() && !isFinite(value.Float())
+	if err != nil || isInfinite {
 		r.Problem(node.Line, "%s is %q, expected %s", r.called(place), text, expected)
 		return
 	}
@@ -321,7 +327,11 @@ func (r *decoder) anyJSON(node *yaml.Node, place string) any {
 // integers in YAML's own notation that were so large that digits are lost.
 func isJSONValue(value any) bool {
 	f, isFloat := value.(float64)
-	return !isFloat || isFinite(f) && (f != math.Trunc(f) || math.Abs(f) < 1<<63)
+	if !isFloat {
+		return true
+	}
+	isExact := f != math.Trunc(f) || math.Abs(f) < 1<<63
+	return isExact && isFinite(f)
 }
 
 func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

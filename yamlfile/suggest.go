@@ -40,7 +40,8 @@ func editDistance(a, b string, most int) int {
 		editDistance(a, b[1:], most-1),
 		editDistance(a[1:], b[1:], most-1),
 	)
-	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] {
+	isSwapped := len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0]
+	if isSwapped {
 		d = min(d, 1+editDistance(a[2:], b[2:], most-1))
 	}
 	return d

@@ -145,8 +145,10 @@ func (r *Reader) syntax(data []byte, err error) {
 	}
 	line++
 	for i, text := range strings.Split(string(data), "\n") {
-		found := bareBraces.FindStringSubmatch(text)
-		if found != nil && i+1 >= line && !strings.ContainsAny(text, `"'`) {
+		if i+1 < line || strings.ContainsAny(text, `"'`) {
+			continue
+		}
+		if found := bareBraces.FindStringSubmatch(text); found != nil {
 			r.Problem(i+1, "this is no YAML: put the text with %s in quotes: a brace begins a set of keys",
 				found[1]+found[2])
 			return
