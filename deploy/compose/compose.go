@@ -76,7 +76,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	services, rest := split(layout)
 	running := &deployment{deployer: d, engine: client,
 		project: &project{tool: tool, spec: services[0], label: d.label, dir: dir}}
-	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, running.platform())
+	supervisor := fleet.NewSupervisor(layout, fleet.HandedOver(dir))
+	running.Fleet = fleet.New(ctx, supervisor, dir, running.platform())
 	rest.Prepare = nil // open runs the commands, before the services
 	open := func() error {
 		if err := running.prepare(ctx, layout.Prepare); err != nil {

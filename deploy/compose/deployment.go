@@ -67,7 +67,8 @@ func (d *deployment) adopt(ctx context.Context) error {
 			return err
 		}
 	}
-	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(numberOf(seen[a]), numberOf(seen[b])) })
+	byNumber := func(a, b string) int { return cmp.Compare(numberOf(seen[a]), numberOf(seen[b])) }
+	slices.SortFunc(ids, byNumber)
 	isAnyRunning := false
 	for _, id := range ids {
 		c := d.newContainer(d.specOf(seen[id]), id, seen[id])
