@@ -124,23 +124,25 @@ func knobs() []lab.Knob {
 
 // check returns an error for combinations of knobs and deployments that do not exist, with what to change.
 func check(v lab.Variant) error {
-	apart := v.Deployment == lab.Swarm || v.Deployment == lab.Kubernetes || v.Deployment == lab.SSH
+	isApart := slices.Contains([]string{lab.Swarm, lab.Kubernetes, lab.SSH}, v.Deployment)
+	isDocker := slices.Contains([]string{lab.DockerHost, lab.DockerBridge}, v.Deployment)
 	over, front, nodes, reach := settings(v)
+	isDirect := over != unix && front == none
 	switch {
-	case reach != lab.ReachUsual && (over == unix || front != none):
+	case reach != lab.ReachUsual && !isDirect:
 		return fmt.Errorf("%s=%s: only a caller that calls the callee itself, over TCP, chooses its address: "+
 			"leave out %s and %s", knobReach, reach, knobOver, knobFront)
 	case over == unix && front != none:
 		return fmt.Errorf("%s=%s and %s=%s: a proxy before the callee is called over TCP", knobOver, over,
 			knobFront, front)
-	case over == unix && apart:
+	case over == unix && isApart:
 		return fmt.Errorf("%s=%s: a Unix socket does not lead from one unit of a cluster, or of hosts by SSH, to "+
 			"another: deploy with %s, %s or %s",
 			knobOver, over, lab.Process, lab.DockerHost, lab.DockerBridge)
 	case over == unix && nodes == two:
 		return fmt.Errorf("%s=%s and %s=%s: a Unix socket does not lead from one node to another", knobOver, over,
 			knobNodes, nodes)
-	case nodes != either && (v.Deployment == lab.DockerHost || v.Deployment == lab.DockerBridge):
+	case nodes != either && isDocker:
 		return fmt.Errorf("%s=%s: the deployment %s has no nodes, these have: %s, %s, %s, %s",
 			knobNodes, nodes, v.Deployment, lab.Process, lab.SSH, lab.Swarm, lab.Kubernetes)
 	}

@@ -45,7 +45,8 @@ func CheckBalancing(balancing string, v lab.Variant, units []lab.UnitSpec) error
 	for _, u := range units {
 		for _, use := range u.Uses {
 			role, isUnit := roles[use.To]
-			if _, scaled := v.Autoscale[use.To]; scaled || v.Replicas[use.To] > 1 || instances[role] > 1 {
+			_, isScaled := v.Autoscale[use.To]
+			if isScaled || v.Replicas[use.To] > 1 || instances[role] > 1 {
 				return nil
 			}
 			if isUnit && !slices.Contains(called, role) {

@@ -49,7 +49,8 @@ func TracedShare(settings map[string]string) (float64, error) {
 		return 1, nil
 	default:
 		value, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(value >= 0 && value <= 1) {
+		isShare := err == nil && value >= 0 && value <= 1
+		if !isShare { // such as NaN
 			return 0, fmt.Errorf("%s is %q: use %s, %s, %s, or a share from 0 to 1", KnobSpans, text, SpansOff,
 				SpansOn, SpansAll)
 		}

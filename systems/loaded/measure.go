@@ -43,8 +43,9 @@ func AddCost(values map[string]float64, metered lab.Metered, operations int64, e
 func ReadMetrics(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measured {
 	found := lab.Measured{Values: map[string]float64{}, Spectra: map[string][]lab.Quantile{}}
 	for _, m := range metrics {
-		value, measured := m.Measured(load.Measures)
-		if measured && (m.Quantity == lab.Capacity || !Searches(p)) {
+		value, isMeasured := m.Measured(load.Measures)
+		isMeant := m.Quantity == lab.Capacity || !Searches(p)
+		if isMeasured && isMeant {
 			found.Values[m.Name] = value
 		}
 	}
@@ -64,8 +65,9 @@ func ReadMetrics(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Mea
 		found.Values[lab.FigureErrors] = errorShare(load)
 	}
 	// Only open loads have an offered rate of which a share is achieved, and not all systems have the metric.
-	_, asked := lab.FindMetric(metrics, lab.Achieved, 0, "")
-	if _, paced := p.Rate(); asked && paced && load.Offered > 0 {
+	_, isAsked := lab.FindMetric(metrics, lab.Achieved, 0, "")
+	_, hasRate := p.Rate()
+	if isAsked && hasRate && load.Offered > 0 {
 		found.Values[achievedShare] = min(load.Achieved/load.Offered, 1)
 	}
 	return found

@@ -6,5 +6,6 @@ import "math"
 // HdrHistogram does, which response times come from, so that both can be compared even with few values in
 // the tail.
 func Percentile(sorted []float64, share float64) float64 {
-	return sorted[max(int(math.Round(share*float64(len(sorted))))-1, 0)]
+	rank := int(math.Round(share * float64(len(sorted))))
+	return sorted[max(rank-1, 0)]
 }

@@ -76,7 +76,8 @@ func (f *Front) Handle(pattern string, work func(ctx context.Context, r *http.Re
 		if r.Body != http.NoBody {
 			r.Body = http.MaxBytesReader(w, r.Body, f.MaxBody)
 		}
-		Write(w, f.Do(r.Context(), pattern, func(ctx context.Context) (Answer, error) { return work(ctx, r) }))
+		ofRequest := func(ctx context.Context) (Answer, error) { return work(ctx, r) }
+		Write(w, f.Do(r.Context(), pattern, ofRequest))
 	})
 }
 

@@ -46,8 +46,9 @@ func (l *ErrorLog) Error(err error) {
 	}
 	l.written++
 	l.writeCount()
-	// Joined errors have several lines: put them on one.
-	l.write(fmt.Sprintf("%.*s", maxErrorLength, strings.Join(strings.Fields(err.Error()), " ")))
+	words := strings.Fields(err.Error())
+	line := strings.Join(words, " ") // joined errors have several lines
+	l.write(fmt.Sprintf("%.*s", maxErrorLength, line))
 }
 
 // write writes a line. There is nowhere to report that the log cannot be written.

@@ -79,7 +79,8 @@ func KeepSpans(parent string, v lab.Variant, p lab.Point, dir string) error {
 		number, _ := strconv.Atoi(digits) // 0 if the name has no number: the folder is not of KeepSpans
 		highest = max(highest, number)
 	}
-	to := filepath.Join(parent, fmt.Sprintf("%03d-%s-%s", highest+1, plain(v.Name), plain(p.Name)))
+	folder := fmt.Sprintf("%03d-%s-%s", highest+1, plain(v.Name), plain(p.Name))
+	to := filepath.Join(parent, folder)
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}

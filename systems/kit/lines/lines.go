@@ -56,7 +56,8 @@ func Of(packages ...string) map[string]int {
 		folder, below := strings.CutSuffix(name, recursive)
 		known := false
 		for path, lines := range counts() {
-			if path == folder || below && strings.HasPrefix(path, folder+"/") {
+			isBelow := below && strings.HasPrefix(path, folder+"/")
+			if isBelow || path == folder {
 				found[path] = lines
 				known = true
 			}
