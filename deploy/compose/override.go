@@ -128,7 +128,7 @@ func withRange(ipam any, subnet string) any {
 	return whole
 }
 
-// isExternal reports whether a network or volume exists outside of the project: it says so, or gives its name.
+// isExternal reports whether a network or volume exists outside of the project: it says so, or has a name.
 func isExternal(entry any) bool {
 	keys, _ := entry.(map[string]any)
 	switch external := keys["external"].(type) {

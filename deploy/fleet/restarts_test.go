@@ -65,8 +65,8 @@ func TestAUnitStartsAgainUntilTheLoad(t *testing.T) {
 	deploytest.NoError(t, b.Stop())
 }
 
-// TestASuccessUnderLoadIsAFailure checks that a container may end with exit status 0 before the load and after
-// it, but not under it.
+// TestASuccessUnderLoadIsAFailure checks that a container may end with exit status 0 before the load and
+// after it, but not under it.
 func TestASuccessUnderLoadIsAFailure(t *testing.T) {
 	layout := restarting()
 	s := NewSupervisor(layout, t.TempDir())
@@ -75,7 +75,7 @@ func TestASuccessUnderLoadIsAFailure(t *testing.T) {
 	testset.Must(t, s.beginLoad())
 	deploytest.NoError(t, s.Failure())
 	s.JudgeEnd(front, nil)
-	deploytest.Says(t, s.Failure(), "unit front (front) ended under load, with exit status 0", "it wrote nothing")
+	deploytest.Says(t, s.Failure(), "front (front) ended under load, with exit status 0", "it wrote nothing")
 	after := NewSupervisor(layout, t.TempDir())
 	testset.Must(t, after.beginLoad())
 	after.expectEnds()

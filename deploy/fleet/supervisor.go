@@ -222,8 +222,8 @@ func (s *Supervisor) JudgeForeign(u *Unit, how string) {
 	}
 }
 
-// JudgeFinished is JudgeForeign for a container that ended by itself, with exit status 0: its work may be done,
-// but under load that is a failure.
+// JudgeFinished is JudgeForeign for a container that ended by itself, with exit status 0: its work may be
+// done, but under load that is a failure.
 func (s *Supervisor) JudgeFinished(u *Unit) {
 	s.mu.Lock()
 	isUnderLoad := s.loading && !s.stopping

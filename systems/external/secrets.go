@@ -121,8 +121,8 @@ func (m masker) masked(name, value string) string {
 // authScheme matches what stands before the secret in the value of a header.
 var authScheme = regexp.MustCompile(`(?i)^(bearer|basic|token) +`)
 
-// leastContained is the length in bytes of the shortest secret that hasSecret finds within a text: shorter ones
-// occur in texts by chance.
+// leastContained is the length in bytes of the shortest secret that hasSecret finds within a text: shorter
+// ones occur in texts by chance.
 const leastContained = 4
 
 // hasSecret reports whether a text is the value of a Secret of the manifests, or contains such a value.
