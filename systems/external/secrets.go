@@ -189,8 +189,9 @@ func (m masker) words(argv []string) []string {
 	return masked
 }
 
-// headerLine matches an argument such as 'Authorization: Bearer abc'.
-var headerLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*): *(.+)$`)
+// headerLine matches an argument such as 'Authorization: Bearer abc'. Without a space only the usual headers
+// count: secrets:/run is a volume, and auth:1.2 an image.
+var headerLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*: +|(?i:authorization|cookie|x-[a-z0-9-]+):)(.+)$`)
 
 // argument masks the secrets in an argument, which may be a whole command line, as that of sh -c. name is the
 // option before it, or its key in a compose file.
@@ -202,7 +203,7 @@ func (m masker) argument(name, word string) string {
 	case m.hasSecret(word):
 		return m.masked("argument", word)
 	case line != nil && secret.Named(line[1]):
-		return line[1] + ": " + m.value(line[1], line[2])
+		return line[1] + m.value(strings.TrimRight(line[1], ": "), line[2])
 	}
 	return m.commandLine(cmp.Or(name, "command"), word)
 }

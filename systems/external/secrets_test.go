@@ -41,6 +41,7 @@ services:
     secrets: [certificate]
   web:
     image: web
+    volumes: ["secrets:/run/web", "auth:/data"]
     command: serve --password hidden-six --port 80
     healthcheck: {test: ping --password hidden-nine}
     entrypoint: [curl, "Authorization: Bearer hidden-ten", "Cookie: ${OUTSIDE}", "X-Key: Bearer ${OUTSIDE}"]
@@ -64,7 +65,7 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	for _, kept := range []string{"--verbose, -c, plain", "--port 80", "MODE: plain", "MODE=plain",
 		"${OUTSIDE}", "@db/$$x", "certificate.txt", "# kept", "image: web", "@db:${PORT}/x",
 		"Cookie: ${OUTSIDE}", "X-Key: Bearer ${OUTSIDE}", "${APP_PASSWORD:-${", "$OUTSIDE\"", "--key $$KEY",
-		"${GIVEN:?give it}"} {
+		"${GIVEN:?give it}", `["secrets:/run/web", "auth:/data"]`} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q has gone from\n%s", kept, text)
 		}
@@ -140,6 +141,7 @@ func TestCommandsAreMaskedAndComeBack(t *testing.T) {
 		"./s -password=abcdef {port}":       {"./s", "-password=${CLEAVE_MASKED_PASSWORD}", "{port}"},
 		"sh -c 'API_KEY=abcdef; exec ./s {port}'": {"sh", "-c",
 			"API_KEY=${CLEAVE_MASKED_API_KEY}; exec ./s {port}"},
+		"./s 'X-Key:Bearer abc' {port}": {"./s", "X-Key:${CLEAVE_MASKED_X_KEY}", "{port}"},
 		"./s 'Authorization: Bearer abc' {port}": {"./s", "Authorization: ${CLEAVE_MASKED_AUTHORIZATION}",
 			"{port}"},
 		"sh -c 'TOKEN=abc${X} ./s {port}'":   {"sh", "-c", "TOKEN=${CLEAVE_MASKED_TOKEN} ./s {port}"},
