@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -257,7 +258,10 @@ func TestAServiceMustOutliveTheLoad(t *testing.T) {
 		c.await()
 	}
 	ended("job")
-	d.HandleEvents(fleet.NewUnit(lab.UnitSpec{Name: "lead"}), strings.NewReader(`{"event": "ready"}`))
+	lead := fleet.NewUnit(lab.UnitSpec{Name: "lead"})
+	lead.Commands = io.Discard
+	d.Supervisor.Add(lead)
+	testset.Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
 	deploytest.NoError(t, d.Failure())
 	ended("web")
 	deploytest.Says(t, d.Failure(), "service web ended under load, with exit status 0")

@@ -34,6 +34,7 @@ type Supervisor struct {
 	servers     bool          // the layout has servers
 	stopping    bool          // units are expected to end
 	loading     bool          // the lead is ready for the load: no unit starts again
+	underLoad   bool          // the lead was told to start the load, and not to stop yet
 	notice      time.Duration // see SetServerNotice
 	begun       time.Time     // when NewSupervisor was called: starts are counted from then
 }
@@ -226,7 +227,7 @@ func (s *Supervisor) JudgeForeign(u *Unit, how string) {
 // done, but under load that is a failure.
 func (s *Supervisor) JudgeFinished(u *Unit) {
 	s.mu.Lock()
-	isUnderLoad := s.loading && !s.stopping
+	isUnderLoad := s.underLoad
 	s.mu.Unlock()
 	if isUnderLoad {
 		s.JudgeForeign(u, "ended under load, with exit status 0: a service must stay in the foreground, and a job "+
@@ -322,6 +323,7 @@ func (s *Supervisor) expectEnds() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopping = true
+	s.underLoad = false
 }
 
 // Await implements lab.Deployment.
@@ -341,7 +343,12 @@ func (s *Supervisor) Await(ctx context.Context, kind lab.EventKind) (lab.Event, 
 
 // Command implements lab.Deployment.
 func (s *Supervisor) Command(command lab.Command) error {
-	if command.Command == lab.CommandStop {
+	switch command.Command {
+	case lab.CommandStart:
+		s.mu.Lock()
+		s.underLoad = true
+		s.mu.Unlock()
+	case lab.CommandStop:
 		s.expectEnds()
 	}
 	lead := s.Named(s.lead)
