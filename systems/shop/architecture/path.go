@@ -15,11 +15,16 @@ import (
 // setting stands for changes of a knob: all of them if value is empty; see order.
 type setting struct{ knob, value string }
 
-// tunes reports whether all changes are tuning: from a stock binding to its lean one, to batching, or to the
-// runtime for a shared host.
+// tuning returns the settings that tune, in their order: a lean binding in place of its stock one, batching,
+// and the runtime for a shared host.
+func tuning() []setting {
+	return []setting{{KnobBinding, lean}, {KnobBatching, batchingOn}, {KnobRuntime, runtimeSharedHost}}
+}
+
+// tunes reports whether all changes are tuning.
 func tunes(changes []lab.KnobChange) bool {
 	return !slices.ContainsFunc(changes, func(c lab.KnobChange) bool {
-		return isStock(c.Knob, c.To) || c.Knob == KnobBinding && Binding(c.From) != Binding(c.To).Stock()
+		return !slices.Contains(tuning(), meant(c))
 	})
 }
 
@@ -41,9 +46,8 @@ type Path struct {
 // it an effect. The exceptions are in isTurnedByItself. Coordination goes through its values one by one; see
 // coordinations.
 //
-// Tuning comes last, or first in the opposite order. If it comes last, a path from a stock architecture to a
-// tuned one passes the stock version of the tuned one, and then turns the knobs that tune it and have an
-// effect.
+// The first path ends with tuning: it passes the stock version of a tuned architecture, and then turns the
+// knobs that tune it and have an effect. It begins with the changes that end tuning.
 func Paths(from, to lab.Variant) ([]Path, error) {
 	s, err := newSearch(from, to)
 	if err != nil {
@@ -63,25 +67,54 @@ func asTyped(v lab.Variant) string {
 
 // order returns the settings in the order in which teams change a shop. First come knobs that need no other
 // code. Then one transaction becomes a saga, the data are divided, the units are split, and events and read
-// models are added. Tuning comes last. A setting with a value stands for the change to that value only, or
-// back from it. The value lean stands for the change between a binding and its lean one.
-func order() []setting {
-	first := []setting{
+// models are added. It is the opposite order if units are joined. Changes that end tuning come before all
+// that, and tuning comes last. A setting with a value stands for the change to that value only; see meant.
+func order(joining bool) []setting {
+	structure := []setting{
 		{kit.KnobLogging, ""}, {kit.KnobSpans, ""},
 		{KnobAccess, ""},
 		{KnobDatabase, ""}, {KnobDisk, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
 	}
 	for _, k := range kit.CallKnobs() {
-		first = append(first, setting{k.Name, ""})
+		structure = append(structure, setting{k.Name, ""})
 	}
-	return append(first, []setting{
+	structure = append(structure, []setting{
 		{KnobCoordination, string(TwoPhase)},
 		{KnobCoordination, string(Brokered)}, {KnobCoordination, string(Choreographed)},
 		{KnobReference, ""}, {KnobPublishing, ""}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},
-		{KnobBinding, lean}, {KnobBatching, ""}, {KnobRuntime, ""},
 	}...)
+	if joining {
+		slices.Reverse(structure)
+	}
+	untuning := []setting{{KnobRuntime, runtimeDefault}, {KnobBatching, batchingOff}, {KnobBinding, stock}}
+	return slices.Concat(untuning, structure, tuning())
+}
+
+// stock is the value of the setting for the change from a lean binding to its stock one. The value lean
+// stands for the change back.
+const stock = "stock"
+
+// meant returns the setting that stands for a change.
+func meant(c lab.KnobChange) setting {
+	switch c.Knob {
+	case KnobCoordination: // in either direction, the value that is further from one transaction
+		if graded(Coordination(c.From)) > graded(Coordination(c.To)) {
+			return setting{c.Knob, c.From}
+		}
+		return setting{c.Knob, c.To}
+	case KnobBatching, KnobRuntime:
+		return setting{c.Knob, c.To}
+	case KnobBinding:
+		if Binding(c.From) == Binding(c.To).Stock() {
+			return setting{c.Knob, lean}
+		}
+		if Binding(c.To) == Binding(c.From).Stock() {
+			return setting{c.Knob, stock}
+		}
+	}
+	return setting{knob: c.Knob}
 }
 
 // fullSettings returns the settings of all knobs of a variant, and its design.
@@ -129,23 +162,32 @@ func isStock(knob, value string) bool {
 // align removes differences without effect, in the maps: the setting of a knob that is idle in one design
 // becomes the other design's setting. If the binding is idle in one design only, it becomes first(binding of
 // the other design), such as its stock binding. If a knob of isTurnedByItself is idle in one design only, it
-// keeps both settings.
+// has its default there.
 func align(from, to map[string]string, before, after Design, first func(binding string) string) {
 	for _, k := range knobs() {
 		idle := before.idle(k.Name)
 		idleThen := after.idle(k.Name)
 		switch {
-		case idle != idleThen && isTurnedByItself(k.Name):
-		case idle != idleThen && k.Name == KnobBinding && idle:
-			from[k.Name] = first(to[k.Name])
-		case idle != idleThen && k.Name == KnobBinding:
-			to[k.Name] = first(from[k.Name])
-		case idle:
+		case idle && idleThen:
 			from[k.Name] = to[k.Name]
+		case idle:
+			from[k.Name] = fromIdle(k, to[k.Name], first)
 		case idleThen:
-			to[k.Name] = from[k.Name]
+			to[k.Name] = fromIdle(k, from[k.Name], first)
 		}
 	}
+}
+
+// fromIdle returns the setting of a knob in the design in which it is idle; see align. other is the setting of
+// the other design.
+func fromIdle(k lab.Knob, other string, first func(binding string) string) string {
+	switch {
+	case isTurnedByItself(k.Name):
+		return k.Values[0]
+	case k.Name == KnobBinding:
+		return first(other)
+	}
+	return other
 }
 
 // isTurnedByItself reports whether a knob that begins to have an effect is a step of its own.
@@ -192,7 +234,10 @@ func awakened(was, is Design, settings map[string]string) string {
 	var found []string
 	implied := []string{KnobPrefetch, KnobBalancer}
 	for _, k := range knobs() {
-		if was.idle(k.Name) && !is.idle(k.Name) && !slices.Contains(implied, k.Name) && !isTurnedByItself(k.Name) {
+		if slices.Contains(implied, k.Name) || isTurnedByItself(k.Name) {
+			continue
+		}
+		if was.idle(k.Name) && !is.idle(k.Name) {
 			found = append(found, k.Name+" "+settings[k.Name])
 		}
 	}
@@ -291,7 +336,8 @@ func name(v lab.Variant, onTheWay []lab.KnobChange) string {
 	for _, k := range knobs() {
 		value, turned := v.Knobs[k.Name]
 		changes := slices.ContainsFunc(onTheWay, func(c lab.KnobChange) bool { return c.Knob == k.Name })
-		if !turned || !changes && slices.Contains([]string{KnobDatabase, KnobBroker, KnobDocuments}, k.Name) {
+		isBacking := slices.Contains([]string{KnobDatabase, KnobBroker, KnobDocuments}, k.Name)
+		if !turned || isBacking && !changes {
 			continue
 		}
 		if !isSelfExplanatory(value) {

@@ -210,6 +210,26 @@ func TestWhatTunesComesLast(t *testing.T) {
 		"to another binding": {plain(Sync), plain(SyncGRPCTuned),
 			"sync | binding http -> grpc: sync-grpc | binding grpc -> grpc-lean: sync-grpc-lean | batching off -> " +
 				"on: sync-grpc-tuned"},
+		"to a smaller one": {plain(Sync), plain(MonolithTuned),
+			"sync | placement apart -> together: sync-together | data databases -> shared: monolith-orchestrated | " +
+				"coordination orchestrated -> acid: monolith | batching off -> on: monolith-tuned"},
+		"from a smaller one": {plain(MonolithTuned), plain(Sync),
+			"monolith-tuned | batching on -> off: monolith | coordination acid -> orchestrated: " +
+				"monolith-orchestrated | data shared -> databases: sync-together | placement together -> apart (with " +
+				"binding http): sync"},
+		"to one in which the runtime has no effect": {variant(Async, onServers),
+			variant(MonolithTuned, map[string]string{KnobDatabase: "mariadb"}),
+			"async | views documents -> tables: async-tables | reference replicated -> asked: sync-choreographed | " +
+				"coordination choreographed -> orchestrated-broker: sync-orchestrated-broker | " +
+				"coordination orchestrated-broker -> orchestrated: sync | placement apart -> together: " +
+				"sync-together | data databases -> shared: monolith-orchestrated | coordination orchestrated -> " +
+				"acid: monolith | batching off -> on: monolith-tuned"},
+		"from one in which it has none": {variant(MonolithTuned, map[string]string{KnobDatabase: "mariadb"}),
+			variant(SyncTuned, map[string]string{KnobDatabase: "mariadb"}),
+			"monolith-tuned | coordination acid -> orchestrated: monolith-tuned-orchestrated | data shared -> " +
+				"databases: sync-tuned-together | placement together -> apart (with binding http): " +
+				"sync-batching-on | binding http -> http-lean: sync-tuned-runtime-default | runtime default -> " +
+				"shared-host: sync-tuned"},
 		"both tuned": {plain(SyncTuned), plain(SyncGRPCTuned),
 			"sync-tuned | binding http-lean -> grpc-lean: sync-grpc-tuned"},
 		"back again": {plain(SyncGRPCTuned), plain(Monolith),

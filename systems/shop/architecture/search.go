@@ -35,7 +35,8 @@ func newSearch(from, to lab.Variant) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	align(start, end, before, after, func(binding string) string { return string(Binding(binding).Stock()) })
+	stockOf := func(binding string) string { return string(Binding(binding).Stock()) }
+	align(start, end, before, after, stockOf)
 	s := &search{from: from, to: to, settings: start, changes: changes(start, end), stops: map[int]lab.Variant{}}
 	if len(s.changes) == 0 {
 		return nil, fmt.Errorf("%s and %s are the same architecture: there is nothing to explain",
@@ -46,12 +47,9 @@ func newSearch(from, to lab.Variant) (*search, error) {
 			"name an architecture in between, and explain both halves",
 			len(s.changes), asTyped(from), asTyped(to), s.differences(), mostChanges)
 	}
-	ranks := order()
-	if len(before.Units) > len(after.Units) || len(before.Units) == len(after.Units) &&
-		graded(before) > graded(after) {
-		slices.Reverse(ranks) // units are joined again: in the opposite order
-	}
-	slices.SortStableFunc(s.changes, func(a, b lab.KnobChange) int { return rank(ranks, a) - rank(ranks, b) })
+	ranks := order(joins(before, after))
+	rank := func(c lab.KnobChange) int { return slices.Index(ranks, meant(c)) }
+	slices.SortStableFunc(s.changes, func(a, b lab.KnobChange) int { return rank(a) - rank(b) })
 	for mask := range 1 << len(s.changes) {
 		if settings, possible := s.at(mask); possible && !s.tunesNothing(settings) {
 			if stop, err := choose(settings, from.Architecture, to.Architecture); err == nil {
@@ -67,24 +65,18 @@ func newSearch(from, to lab.Variant) (*search, error) {
 // all returns the set of all changes.
 func (s *search) all() int { return 1<<len(s.changes) - 1 }
 
-// graded returns the distance of the coordination of a design from one transaction: 0 is one transaction.
-func graded(d Design) int {
-	return slices.Index([]Coordination{ACID, Orchestrated, TwoPhase, Brokered, Choreographed}, d.Coordination)
+// joins reports whether one design becomes the other by joining units, or, if the number of units stays, by
+// simpler coordination.
+func joins(before, after Design) bool {
+	if len(before.Units) != len(after.Units) {
+		return len(before.Units) > len(after.Units)
+	}
+	return graded(before.Coordination) > graded(after.Coordination)
 }
 
-// rank returns the index of a change, in either direction, in an order of settings.
-func rank(order []setting, c lab.KnobChange) int {
-	meant := setting{knob: c.Knob}
-	if c.Knob == KnobCoordination {
-		meant.value = c.To
-		if graded(Design{Coordination: Coordination(c.From)}) > graded(Design{Coordination: Coordination(c.To)}) {
-			meant.value = c.From
-		}
-	}
-	if c.Knob == KnobBinding && Binding(c.From).Stock() == Binding(c.To).Stock() {
-		meant.value = lean
-	}
-	return slices.Index(order, meant)
+// graded returns the distance of a coordination from one transaction: 0 is one transaction.
+func graded(c Coordination) int {
+	return slices.Index([]Coordination{ACID, Orchestrated, TwoPhase, Brokered, Choreographed}, c)
 }
 
 // at returns the settings after the changes of a mask. It returns false if one of them builds on an earlier
@@ -114,8 +106,9 @@ func (s *search) tunesNothing(settings map[string]string) bool {
 	replicated := slices.ContainsFunc(d.Units, func(u Unit) bool { return u.Replicas > 1 })
 	return slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
 		value := settings[c.Knob]
-		idle := d.idle(c.Knob) || c.Knob == kit.KnobBalancing && !replicated
-		return idle && (kit.AddsToCalls(c.Knob, value) || !isStock(c.Knob, value) || value == string(DualWrite))
+		adds := kit.AddsToCalls(c.Knob, value) || !isStock(c.Knob, value) || value == string(DualWrite)
+		lacksReplicas := c.Knob == kit.KnobBalancing && !replicated
+		return adds && (lacksReplicas || d.idle(c.Knob))
 	})
 }
 
@@ -184,8 +177,11 @@ func (s *search) asTeamsDo(done, turn int) (int, int) {
 func inversions(done, turn int, position []int) int {
 	n := 0
 	for i := range position {
+		if turn&(1<<i) == 0 {
+			continue
+		}
 		for j := range position {
-			if turn&(1<<i) != 0 && done&(1<<j) != 0 && position[j] > position[i] {
+			if done&(1<<j) != 0 && position[j] > position[i] {
 				n++
 			}
 		}
