@@ -97,7 +97,8 @@ func TestPlace(t *testing.T) {
 		Apart:    "[[a] [b] [c]]",
 		"b+a,c":  "[[b a] [c]]",
 		"b":      "[[b] [a c]]",
-		"a,b+a,d": `placement "a,b+a,d" puts a into two units` + "\n" +
+		"b,a+a":  `placement "b,a+a" names a twice`,
+		"a,b+a,d": `placement "a,b+a,d" names a twice` + "\n" +
 			`placement "a,b+a,d" names "d": use together, apart, or groups of a, b, c`,
 	} {
 		if got := textOf(Place(text, []string{"a", "b", "c"})); got != want {
@@ -117,7 +118,7 @@ func TestPlaceBehind(t *testing.T) {
 		"d+c+b+a+door": "[{bakery [d c b a]}]",
 		"a+b+c+d":      "[{door []} {a-and-3 [a b c d]}]",
 		"a,b+e":        `placement "a,b+e" names "e": use together, apart, or groups of door, a, b, c, d`,
-		"a+b+c+d,a":    `placement "a+b+c+d,a" puts a into two units`,
+		"a+b+c+d,a":    `placement "a+b+c+d,a" names a twice`,
 	} {
 		units, err := PlaceBehind(text, "door", "bakery", []string{"a", "b", "c", "d"})
 		if got := textOf(units, err); got != want {

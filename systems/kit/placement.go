@@ -34,7 +34,7 @@ func Place(text string, components []string) ([][]string, error) {
 			case i >= 0:
 				left = slices.Delete(left, i, i+1)
 			case slices.Contains(components, component):
-				mistakes = append(mistakes, fmt.Errorf("placement %q puts %s into two units", text, component))
+				mistakes = append(mistakes, fmt.Errorf("placement %q names %s twice", text, component))
 			default:
 				mistakes = append(mistakes, fmt.Errorf("placement %q names %q: use %s, %s, or groups of %s", text,
 					component, Together, Apart, strings.Join(components, ", ")))
@@ -92,6 +92,9 @@ func UnitName(components []string) string {
 
 // Front returns the unit with the public interface.
 func (u Units) Front() Placed { return u[0] }
+
+// IsFront reports whether the unit with a name has the public interface.
+func (u Units) IsFront(name string) bool { return name == u.Front().Name }
 
 // Names returns the names of all units.
 func (u Units) Names() []string {

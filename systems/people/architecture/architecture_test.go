@@ -21,7 +21,7 @@ func TestErrorsOfNew(t *testing.T) {
 		{Monolith, map[string]string{KnobInFlight: "many"}, `in_flight is "many"`},
 		{Monolith, map[string]string{KnobHosts: "two"}, "no service for another host"},
 		{Monolith, map[string]string{kit.KnobSecurity: kit.TLS}, "security tls has no effect"},
-		{Services, map[string]string{KnobPlacement: "persons,persons"}, `puts persons into two units`},
+		{Services, map[string]string{KnobPlacement: "persons,persons"}, `names persons twice`},
 		{Services, map[string]string{KnobPlacement: "cellar"}, `names "cellar"`},
 	} {
 		if _, err := New(c.name, c.knobs); err == nil || !strings.Contains(err.Error(), c.want) {
