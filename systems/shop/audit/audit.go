@@ -78,7 +78,7 @@ type Fresh interface {
 
 // Judge applies all rules.
 func Judge(in Input) lab.Audit {
-	j := &judge{Input: in, counts: map[string]int64{}, broken: map[int]int64{}}
+	j := &judge{Input: in, counts: map[string]int64{}, broken: map[int]int64{}, problems: map[int][]string{}}
 	j.index()
 	j.checkKeys()
 	j.checkOrders()
@@ -110,15 +110,15 @@ type judge struct {
 	answered map[PriceVersion]int64 // time of the answer to the change of a price, in nanoseconds
 	known    map[PriceVersion]int64 // time from which the orders must know a price, in nanoseconds
 	broken   map[int]int64          // violations by rule
-	problems []string
-	unknown  []string // reasons why the verdict is unknown
+	problems map[int][]string       // the first of them
+	unknown  []string               // reasons why the verdict is unknown
 }
 
 // breach notes that a rule is broken.
 func (j *judge) breach(rule int, format string, args ...any) {
 	j.broken[rule]++
 	if j.broken[rule] <= shownPerRule {
-		j.problems = append(j.problems, fmt.Sprintf("I%d: ", rule)+fmt.Sprintf(format, args...))
+		j.problems[rule] = append(j.problems[rule], fmt.Sprintf("I%d: ", rule)+fmt.Sprintf(format, args...))
 	}
 }
 
@@ -133,12 +133,15 @@ func (j *judge) index() {
 	j.indexPrices()
 }
 
-// verdict returns the counts, the problems and what follows from them.
+// verdict returns the counts, the problems by rule and what follows from them.
 func (j *judge) verdict() lab.Audit {
+	var problems []string
 	for _, rule := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14} {
 		j.counts[fmt.Sprintf("broken_i%d", rule)] = j.broken[rule]
+		slices.Sort(j.problems[rule])
+		problems = append(problems, j.problems[rule]...)
 		if more := j.broken[rule] - shownPerRule; more > 0 {
-			j.problems = append(j.problems, fmt.Sprintf("I%d: and %d more", rule, more))
+			problems = append(problems, fmt.Sprintf("I%d: and %d more", rule, more))
 		}
 	}
 	switch {
@@ -151,10 +154,9 @@ func (j *judge) verdict() lab.Audit {
 		j.unknown = append(j.unknown, fmt.Sprintf("%d orders are not final and were not waited for",
 			j.counts["stuck"]))
 	}
-	slices.Sort(j.problems)
-	audit := lab.Audit{Verdict: lab.AuditValid, Counts: j.counts, Problems: append(j.problems, j.unknown...)}
+	audit := lab.Audit{Verdict: lab.AuditValid, Counts: j.counts, Problems: append(problems, j.unknown...)}
 	switch {
-	case len(j.problems) > 0:
+	case len(problems) > 0:
 		audit.Verdict = lab.AuditInvalid
 	case len(j.unknown) > 0:
 		audit.Verdict = lab.AuditUnknown

@@ -287,6 +287,33 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 }
 
+// TestProblemsComeInTheOrderOfTheRules: rule 2 before rule 11, and the rest of a rule after what is shown.
+func TestProblemsComeInTheOrderOfTheRules(t *testing.T) {
+	in := good()
+	in.History[5].Order = "B"
+	for i := range shownPerRule + 1 {
+		made := *in.State.Orders["C"]
+		made.ID = fmt.Sprint("D", i)
+		made.Key = fmt.Sprint("new ", i)
+		in.State.Orders[made.ID] = &made
+	}
+	in.State.Payments["A"] = append(in.State.Payments["A"], in.State.Payments["A"][0])
+	got := Judge(in).Problems
+	var rules []int
+	for _, problem := range got {
+		var rule int
+		if _, err := fmt.Sscanf(problem, "I%d:", &rule); err == nil { // others say what is unknown
+			rules = append(rules, rule)
+		}
+	}
+	if !slices.IsSorted(rules) || !slices.Contains(rules, 2) || !slices.Contains(rules, 11) {
+		t.Errorf("the problems %q are of the rules %v, want them sorted", got, rules)
+	}
+	if rest := slices.Index(got, "I3: and 1 more"); rest < 0 || strings.HasPrefix(got[rest+1], "I3") {
+		t.Errorf("the problems are %q, want \"I3: and 1 more\" after the others of rule 3", got)
+	}
+}
+
 // TestTheSameProblemsAreShown: an audit that is repeated names the same ones.
 func TestTheSameProblemsAreShown(t *testing.T) {
 	in := good()
