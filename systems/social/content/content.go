@@ -12,6 +12,7 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -23,7 +24,7 @@ import (
 )
 
 var (
-	mention = regexp.MustCompile(`@[a-z][a-z0-9_]{0,39}`)
+	mention = regexp.MustCompile(`\B@[\pL\pM\pN_]+`)
 	link    = regexp.MustCompile(`https?://[^\s]+`)
 )
 
@@ -47,7 +48,7 @@ func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, err
 			len(text), social.MaxText)
 	}
 	urls := link.FindAllString(text, -1)
-	names := mention.FindAllString(link.ReplaceAllString(text, " "), -1) // an @ in a link mentions nobody
+	names := mentioned(link.ReplaceAllString(text, " ")) // an @ in a link mentions nobody
 	switch {
 	case len(urls) > social.MaxLinks:
 		return nil, rpc.Problemf(rpc.InvalidArgument, "the text has %d links: use at most %d", len(urls),
@@ -58,9 +59,6 @@ func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, err
 	}
 	prepared := &pb.PreparedText{Text: text}
 	if len(names) > 0 {
-		for i := range names {
-			names[i] = strings.TrimPrefix(names[i], "@")
-		}
 		found, err := t.users.Find(ctx, &pb.FindRequest{Names: names})
 		if err != nil {
 			return nil, err
@@ -80,6 +78,17 @@ func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, err
 		prepared.Text = link.ReplaceAllStringFunc(text, func(url string) string { return short[url] })
 	}
 	return prepared, nil
+}
+
+// mentioned returns the names that a text mentions. A mention is a whole word: @bobSmith does not mention
+// bob, and an @ within a word, as in a mail address, mentions nobody.
+func mentioned(text string) (names []string) {
+	for _, word := range mention.FindAllString(text, -1) {
+		if name := strings.TrimPrefix(word, "@"); social.CheckName(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 const shortsName = "short_urls"
@@ -152,8 +161,8 @@ func (m *Media) Attach(ctx context.Context, in *pb.MediaList) (*pb.MediaList, er
 			social.MaxMedia)
 	}
 	for _, one := range in.GetMedia() {
-		if !mediumID.MatchString(one.GetId()) || one.GetType() != "png" && one.GetType() != "jpg" &&
-			one.GetType() != "mp4" {
+		isType := slices.Contains([]string{"png", "jpg", "mp4"}, one.GetType())
+		if !isType || !mediumID.MatchString(one.GetId()) {
 			return nil, rpc.Problemf(rpc.InvalidArgument,
 				"the medium %.60q of type %.20q is not valid: use letters and digits, and png, jpg or mp4", one.GetId(),
 				one.GetType())

@@ -1,12 +1,15 @@
 package content
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
+	"github.com/cleave-lab/cleave/systems/social"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 	"github.com/cleave-lab/cleave/systems/social/thirdparty"
 )
@@ -40,6 +43,43 @@ func TestLinksAreShortenedInPlace(t *testing.T) {
 		short["https://a.example/long"]
 	if got.GetText() != want || len(short) != 3 {
 		t.Errorf("the text is %q, want %q", got.GetText(), want)
+	}
+}
+
+// everybody is a component users that knows every name.
+type everybody struct{ pb.Users }
+
+func (everybody) Find(_ context.Context, in *pb.FindRequest) (*pb.FoundUsers, error) {
+	var found pb.FoundUsers
+	for _, name := range in.GetNames() {
+		found.Users = append(found.Users, &pb.User{Name: name})
+	}
+	return &found, nil
+}
+
+// TestAMentionIsAWholeWord: the first name in a longer word is not mentioned.
+func TestAMentionIsAWholeWord(t *testing.T) {
+	longest := strings.Repeat("a", social.MaxName)
+	texts := NewTexts(everybody{}, nil)
+	for text, want := range map[string]string{
+		"@ada_1, @bob: (@eve)": "ada_1 bob eve",
+		"@bob's and @eve.":     "bob eve",
+		"@bob@eve":             "bob",
+		"@bobSmith @bobé @Bob": "",
+		"ada@bob.example":      "",
+		"@" + longest:          longest,
+		"@" + longest + "a":    "",
+		"@12 @_bob @":          "",
+	} {
+		got, err := texts.Prepare(t.Context(), &pb.Text{Text: text})
+		testset.Must(t, err)
+		var names []string
+		for _, user := range got.GetMentions() {
+			names = append(names, user.GetName())
+		}
+		if found := strings.Join(names, " "); found != want {
+			t.Errorf("%s mentions %q, want %q", text, found, want)
+		}
 	}
 }
 
