@@ -23,7 +23,9 @@ func MalformedHTTP(t *testing.T, architecture string) {
 	}{
 		{"start without json", "POST", "/start", "go", http.StatusBadRequest},
 		{"start without neighbourhood", "POST", "/start", `{"pingLimit":20}`, http.StatusBadRequest},
-		{"start with strangers", "POST", "/start", `{"pingLimit":20,"neighbourhood":[1,2]}`, http.StatusBadRequest},
+		{"start with numbers", "POST", "/start", `{"pingLimit":20,"neighbourhood":[1,2]}`, http.StatusBadRequest},
+		{"start with strangers", "POST", "/start", `{"pingLimit":20,"neighbourhood":["127.0.0.1:2","127.0.0.1:1"]}`,
+			http.StatusBadRequest},
 		{"start with another limit", "POST", "/start", `{"pingLimit":21,"neighbourhood":[ADDRESSES]}`,
 			http.StatusBadRequest},
 		{"unknown path", "GET", "/pong", "", http.StatusNotFound},
@@ -88,7 +90,7 @@ func acceptRegistration(address string) error {
 	}
 	registered := make(chan string, 1)
 	server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // the check below judges what has arrived
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10)) // the check below judges what has arrived
 		registered <- r.Method + " " + r.URL.Path + " " + strings.TrimSpace(string(body))
 	})}
 	go func() { _ = server.Serve(listener) }() // until the test binary ends: the worker needs its core
@@ -129,7 +131,7 @@ func request(address, method, path, body string) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: eventTimeout}
 	response, err := client.Do(r)
 	if err != nil {
 		return 0, err
