@@ -15,15 +15,11 @@ func code(d architecture.Design) map[string]int {
 	case architecture.Node:
 		return lines.Of(own + "node/src/...")
 	}
-	packages := []string{"systems/airline", own + "airlineunit", own + "service", own + "store", own + "web",
-		"systems/kit/hosting", "systems/kit/front"}
+	packages := []string{"systems/airline", own + "airlineunit", own + "service", own + "store", own + "web"}
 	binding := "" // that of package web
 	if d.Calls == architecture.GRPC {
 		binding = d.Calls
 		packages = append(packages, own+"calls")
 	}
-	if len(d.Units) > 1 {
-		packages = append(packages, lines.Calls(binding, d.Settings)...)
-	}
-	return lines.Of(packages...)
+	return lines.OfSystem(len(d.Units), binding, d.Settings, packages...)
 }

@@ -6,10 +6,19 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit"
 )
 
-// Calls returns the packages that implement calls between units over a binding (http, http-lean, grpc or
-// grpc-lean; with -unix over Unix sockets), including those that the settings add. Without a binding, the
-// system has its own.
-func Calls(binding string, s kit.Settings) []string {
+// OfSystem returns the lines of code of a system: of its packages, of the kit, and, if it has several units,
+// of the calls between them. These are over a binding (http, http-lean, grpc or grpc-lean; with -unix over
+// Unix sockets); without one, the system has its own.
+func OfSystem(units int, binding string, s kit.Settings, packages ...string) map[string]int {
+	packages = append(packages, "systems/kit/hosting", "systems/kit/front")
+	if units > 1 {
+		packages = append(packages, calls(binding, s)...)
+	}
+	return Of(packages...)
+}
+
+// calls returns the packages that implement calls over a binding, including those that the settings add.
+func calls(binding string, s kit.Settings) []string {
 	packages := map[string][]string{
 		"http": {"binding/nethttp"}, "http-lean": {"binding/httpjson", "binding/leanhttp",
 			"binding/eventloop"},

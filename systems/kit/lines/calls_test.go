@@ -19,7 +19,7 @@ import (
 func TestCallsHaveAllTheirCode(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	for _, binding := range []string{"http", "http-lean", "grpc", "grpc-lean", "grpc-unix", ""} {
-		packages := Calls(binding, kit.Settings{Security: kit.Plain, Resilience: kit.Unguarded})
+		packages := calls(binding, kit.Settings{Security: kit.Plain, Resilience: kit.Unguarded})
 		for _, name := range packages {
 			for _, needed := range importsOf(t, filepath.Join(root, name)) {
 				if needed != "binding/secure" && needed != "binding/spans" && !slices.Contains(packages, needed) {

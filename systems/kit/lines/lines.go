@@ -5,7 +5,7 @@
 //
 // Blank lines, comments, tests and generated files do not count.
 //
-// Entry point: Of.
+// Entry points: OfSystem, and Of for systems that the kit does not host.
 package lines
 
 import (

@@ -11,14 +11,11 @@ import (
 func code(d architecture.Design) map[string]int {
 	const own = "systems/people/"
 	packages := []string{"systems/people", own + "gateway", own + "peopleunit", own + "records", own + "seal",
-		"systems/kit/hosting", "systems/kit/front", "backing/wide"}
+		"backing/wide"}
 	if d.Lean {
 		packages = append(packages, "binding/leanhttp")
 	}
-	if len(d.Units) > 1 {
-		packages = append(packages, lines.Calls(d.Calls, d.Settings)...)
-	}
-	return lines.Of(packages...)
+	return lines.OfSystem(len(d.Units), d.Calls, d.Settings, packages...)
 }
 
 // tables returns the tables of a design, each as "database.table".

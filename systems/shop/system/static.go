@@ -16,7 +16,7 @@ func code(d architecture.Design) map[string]int {
 		own + "coordination/" + map[architecture.Coordination]string{architecture.ACID: "local",
 			architecture.Orchestrated: "orchestrated", architecture.Brokered: "brokered",
 			architecture.Choreographed: "choreographed", architecture.TwoPhase: "twophase"}[d.Coordination],
-		"systems/kit/hosting", "systems/kit/front", "backing/database"}
+		"backing/database"}
 	for _, component := range shop.Components() {
 		packages = append(packages, own+component)
 	}
@@ -41,10 +41,7 @@ func code(d architecture.Design) map[string]int {
 	if d.Batching {
 		packages = append(packages, own+"batching")
 	}
-	if len(d.Units) > 1 {
-		packages = append(packages, lines.Calls(string(d.Binding), d.Settings)...)
-	}
-	return lines.Of(packages...)
+	return lines.OfSystem(len(d.Units), string(d.Binding), d.Settings, packages...)
 }
 
 // services returns the backing services of a design, with the tables, queues and collections in them.

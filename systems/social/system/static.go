@@ -13,7 +13,7 @@ func code(d architecture.Design) map[string]int {
 	const own = "systems/social/"
 	packages := []string{"systems/social", own + "compose", own + "content", own + "gateway", own + "graph",
 		own + "parts", own + "posts", own + "session", own + "timelines", own + "socialunit",
-		"systems/kit/hosting", "systems/kit/front", "backing/document"}
+		"backing/document"}
 	if d.Cache {
 		packages = append(packages, "backing/cache")
 	}
@@ -23,10 +23,7 @@ func code(d architecture.Design) map[string]int {
 	if d.Broker != "" {
 		packages = append(packages, "binding/event", "backing/broker")
 	}
-	if len(d.Units) > 1 {
-		packages = append(packages, lines.Calls(d.Calls, d.Settings)...)
-	}
-	return lines.Of(packages...)
+	return lines.OfSystem(len(d.Units), d.Calls, d.Settings, packages...)
 }
 
 // services returns the backing services of a design, with the collections and queues that it makes in them.
