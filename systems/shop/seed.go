@@ -43,7 +43,9 @@ type SeedProduct struct {
 // Product makes the product of that number.
 func (s Seed) Product(id int64) SeedProduct {
 	random := rand.New(rand.NewPCG(s.Random, uint64(id)))
-	name := fmt.Sprintf("%s %s %d", pick(random, qualities()), pick(random, things()), id)
+	quality := pick(random, qualities())
+	thing := pick(random, things())
+	name := fmt.Sprintf("%s %s %d", quality, thing, id)
 	return SeedProduct{Name: name, PriceCents: 100 + random.Int64N(19_900)}
 }
 
@@ -57,11 +59,14 @@ func (s Seed) Customer(id int64) SeedCustomer {
 	random := rand.New(rand.NewPCG(^s.Random, uint64(id)))
 	first := pick(random, firstNames())
 	last := pick(random, lastNames())
+	house := 1 + random.IntN(199)
+	street := pick(random, things())
+	postcode := random.IntN(100_000)
+	town := pick(random, towns())
 	return SeedCustomer{
-		Name:  first + " " + last,
-		Email: fmt.Sprintf("%s.%s.%d@example.org", strings.ToLower(first), strings.ToLower(last), id),
-		Address: fmt.Sprintf("%d %s Street, %05d %s", 1+random.IntN(199), pick(random, things()),
-			random.IntN(100_000), pick(random, towns())),
+		Name:    first + " " + last,
+		Email:   fmt.Sprintf("%s.%s.%d@example.org", strings.ToLower(first), strings.ToLower(last), id),
+		Address: fmt.Sprintf("%d %s Street, %05d %s", house, street, postcode, town),
 	}
 }
 

@@ -74,8 +74,8 @@ func (d Design) refuseTwoPhase(refuse func(when bool, format string, args ...any
 	refuse(d.Resilience != kit.Unguarded, "coordination %s waits for locks within a call, longer than %s %s "+
 		"lets it: use %s %s", TwoPhase, kit.KnobResilience, d.Resilience, kit.KnobResilience, kit.Unguarded)
 	for _, unit := range d.Units {
-		refuse(d.Database == mariadb && unit.Replicas > 1 && unit.Hosts(shop.ComponentInventory,
-			shop.ComponentPayments, shop.ComponentShipping),
+		takesPart := unit.Hosts(shop.ComponentInventory, shop.ComponentPayments, shop.ComponentShipping)
+		refuse(takesPart && unit.Replicas > 1 && d.Database == mariadb,
 			"coordination %s with database %s cannot have replicas of %s, as a prepared transaction belongs to its "+
 				"connection: use database %s", TwoPhase, mariadb, unit.Name, postgres)
 	}

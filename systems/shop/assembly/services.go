@@ -73,7 +73,9 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		return Hosted{}, fmt.Errorf("unit %s: %w", unit.Name, err)
 	}
 	h := host{design: design, unit: unit, around: around, stores: stores}
-	if design.NeedsBroker(unit) && around.Broker == nil || design.Documents != "" && around.Documents == nil {
+	lacksBroker := design.NeedsBroker(unit) && around.Broker == nil
+	lacksDocuments := design.Documents != "" && around.Documents == nil
+	if lacksBroker || lacksDocuments {
 		return Hosted{}, fmt.Errorf("unit %s: its broker %q or document store %q was not opened", unit.Name,
 			design.Broker, design.Documents)
 	}
@@ -189,8 +191,8 @@ func place[C any](
 	h *host, component string, here func(*database.DB) C, offer func(grpc.ServiceRegistrar, C),
 	call func(grpc.ClientConnInterface) C, follow func(C, hosting.Begin) C,
 ) C {
-	return hosting.Join(h, component, func() C { return here(h.around.Database(component)) }, offer, call,
-		follow)
+	onDatabase := func() C { return here(h.around.Database(component)) }
+	return hosting.Join(h, component, onDatabase, offer, call, follow)
 }
 
 // Hosts implements hosting.Host.

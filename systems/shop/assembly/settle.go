@@ -72,10 +72,11 @@ func (l *look) left(ctx context.Context) (bool, error) {
 	if err == nil && !open {
 		open, err = l.unit.inDoubt(ctx)
 	}
+	losesEvents := l.unit.design.Broker != "" && l.unit.design.Publishing == architecture.DualWrite
 	switch {
 	case err != nil:
 		return false, err
-	case open && l.unit.design.Broker != "" && l.unit.design.Publishing == architecture.DualWrite:
+	case open && losesEvents:
 		return l.moving(ctx)
 	case open:
 		l.final = time.Time{}
@@ -246,6 +247,7 @@ func (u *Unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow 
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	w.Header().Set("Server-Timing", fmt.Sprintf("settle;dur=%.3f", 1e3*work.final.Sub(asked).Seconds()))
+	milliseconds := 1e3 * work.final.Sub(asked).Seconds()
+	w.Header().Set("Server-Timing", fmt.Sprintf("settle;dur=%.3f", milliseconds))
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -32,8 +32,14 @@ func (u *Unit) taken(ctx context.Context) (int64, error) {
 func (u *Unit) takenByAll(ctx context.Context) (int64, error) {
 	sum, err := u.taken(ctx)
 	for _, kind := range u.design.Units {
+		if !u.design.HandlesEvents(kind) {
+			continue
+		}
 		for _, instance := range kind.Instances() {
-			if !u.design.HandlesEvents(kind) || instance == u.Name || err != nil || sum == event.Working {
+			if err != nil || sum == event.Working {
+				return sum, err
+			}
+			if instance == u.Name {
 				continue
 			}
 			var taken int64

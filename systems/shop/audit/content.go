@@ -100,8 +100,9 @@ func (j *judge) checkRequest(order *Order, r request) {
 	}
 	created := order.CreatedUS * int64(time.Microsecond)
 	slack := int64(clockSlack + j.ClocksApart)
-	early, late := r.first-slack, r.last+slack
-	if j.UnixClock && (created < early || r.answered && created > late) {
+	tooEarly := created < r.first-slack
+	tooLate := r.answered && created > r.last+slack
+	if j.UnixClock && (tooEarly || tooLate) {
 		j.breach(13, "%s: orders.created_unix_us is %d, its client asked at %d and had the answer at %d",
 			whose, order.CreatedUS, r.first/1000, r.last/1000)
 	}
@@ -114,7 +115,9 @@ func (j *judge) checkLines(order *Order) (priced bool) {
 	lines, total := j.State.Lines[order.ID], int64(0)
 	priced = order.State != shop.StateRejected || order.TotalCents != 0
 	for _, line := range lines {
-		priced = priced || line.Name != "" || line.PriceCents != 0
+		if line.Name != "" || line.PriceCents != 0 {
+			priced = true
+		}
 		total += line.Quantity * line.PriceCents
 	}
 	if !priced {
@@ -209,7 +212,8 @@ func (j *judge) checkStepsOf(order *Order) {
 		}
 	}
 	for _, p := range j.State.Payments[order.ID] {
-		if order.State == shop.StateRejected && p.Customer == 0 && p.AmountCents == 0 {
+		ofNothing := p.Customer == 0 && p.AmountCents == 0
+		if ofNothing && order.State == shop.StateRejected {
 			continue // it was forbidden before it came
 		}
 		j.checkColumn(whose, "payments.customer_id", p.Customer, order.Customer)

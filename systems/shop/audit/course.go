@@ -154,11 +154,13 @@ func (j *judge) checkRow(id string, r row, entries []entry, after map[string][]s
 // compensation forbids it to come later. It has moved nothing, and its order was not confirmed. checkRow
 // finds a step that follows all the same.
 func (j *judge) mayComeFirst(id string, r row, before, word string) bool {
-	if before != "" || !r.nothing || word != "released" && word != "voided" && word != "recalled" {
+	forbids := r.nothing && slices.Contains([]string{"released", "voided", "recalled"}, word)
+	if before != "" || !forbids {
 		return false
 	}
 	order := j.State.Orders[id]
-	return order == nil || order.State != shop.StateConfirmed && order.State != shop.StateCancelled
+	wasConfirmed := order != nil && (order.State == shop.StateConfirmed || order.State == shop.StateCancelled)
+	return !wasConfirmed
 }
 
 // wrong returns the mistake in two entries that follow each other.

@@ -98,7 +98,8 @@ func (j *judge) checkPath(id string, entries []entry) {
 			continue
 		}
 		state := shop.State(e.word)
-		if before != "" && (before == state || !before.MayReach(state)) {
+		isLater := before != state && before.MayReach(state)
+		if before != "" && !isLater {
 			j.breach(8, "order %s was %s and then became %s", id, before, state)
 		}
 		before = state

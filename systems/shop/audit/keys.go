@@ -60,6 +60,7 @@ func (j *judge) answersByKey() map[string]*answers {
 // checkKey judges one key.
 func (j *judge) checkKey(key string, known answers) {
 	present := j.byKey[key]
+	refused := !known.accepted && !known.unknown
 	switch {
 	case known.accepted && len(present) == 0:
 		j.counts["lost"]++
@@ -67,7 +68,7 @@ func (j *judge) checkKey(key string, known answers) {
 	case len(present) > 1:
 		j.counts["duplicated"]++
 		j.breach(2, "key %q has %d orders", key, len(present))
-	case !known.accepted && !known.unknown && len(present) > 0:
+	case refused && len(present) > 0:
 		j.counts["unexpected"]++
 		j.breach(3, "key %q was refused and has the order %s", key, present[0].ID)
 	case !known.accepted && len(present) == 1:

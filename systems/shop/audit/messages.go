@@ -158,11 +158,13 @@ func (j *judge) checkInbox(consumer string, inbox Inbox, order *Order) {
 	must, may := j.caused(order)
 	for _, kind := range inbox.Takes {
 		had := inbox.Had[order.ID+"/"+kind]
+		isDue := slices.Contains(must, kind)
+		isRight := isDue || slices.Contains(may, kind)
 		switch {
-		case !had && slices.Contains(must, kind):
+		case isDue && !had:
 			j.counts["zombies"]++
 			j.breach(10, "order %s is %s, and %s was never told %s", order.ID, order.State, consumer, kind)
-		case had && !slices.Contains(must, kind) && !slices.Contains(may, kind):
+		case had && !isRight:
 			j.counts["ghosts"]++
 			j.breach(10, "order %s is %s, and %s was told %s", order.ID, order.State, consumer, kind)
 		}

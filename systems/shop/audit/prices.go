@@ -97,7 +97,10 @@ func (j *judge) checkPrices() {
 func (j *judge) during(a Attempt, atUS int64) bool {
 	slack := int64(clockSlack + j.ClocksApart)
 	at := atUS * int64(time.Microsecond)
-	return at >= a.ActualNS-slack && (a.Outcome != OutcomeOK || at <= a.CompleteNS+slack)
+	if at < a.ActualNS-slack {
+		return false
+	}
+	return a.Outcome != OutcomeOK || at <= a.CompleteNS+slack
 }
 
 // checkLast compares a product's price in a table with its last price: in the catalog,
@@ -126,12 +129,13 @@ func (j *judge) candidates(order *Order, product int64) []Price {
 	last := len(all)
 	apart := j.ClocksApart.Microseconds()
 	written, err := readJournal(order.Journal)
+	wasWritten := err == nil && len(written) > 0
 	for i, p := range all {
 		at, known := j.known[PriceVersion{product, p.Version}]
 		if known && at/1000+1 < order.CreatedUS-apart { // a microsecond that has begun counts
 			first = i
 		}
-		if err == nil && len(written) > 0 && p.ChangedUS > written[0].atUS+apart {
+		if wasWritten && p.ChangedUS > written[0].atUS+apart {
 			last = min(last, i)
 		}
 	}

@@ -34,6 +34,10 @@ func (j *judge) checkSagas() {
 	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
 		state := j.State.Orders[id].State
 		saga, begun := j.Sagas[id]
+		right := string(state)
+		if state == shop.StateCancelled {
+			right = "undone"
+		}
 		switch {
 		case !state.Final(): // it is stuck itself
 		case !begun && state == shop.StateRejected:
@@ -41,7 +45,7 @@ func (j *judge) checkSagas() {
 			j.breach(8, "order %s is %s and has no saga", id, state)
 		case !slices.Contains([]string{"confirmed", "rejected", "undone"}, saga):
 			j.stuck("order %s is %s, and its saga is still %s", id, state, saga)
-		case saga == "undone" && state != shop.StateCancelled || saga != "undone" && saga != string(state):
+		case saga != right:
 			j.breach(8, "order %s is %s, and its saga is %s", id, state, saga)
 		}
 	}

@@ -133,8 +133,10 @@ func runCalls(argument string) (err error) {
 	if err := callAll(catalog, job.Callers, job.Calls); err != nil {
 		return err
 	}
-	cost := callCost{CPU: (figures.OwnCPU() - used).Seconds() / float64(job.Calls),
-		Wall: time.Since(began).Seconds() / float64(job.Calls)}
+	cpu := figures.OwnCPU() - used
+	wall := time.Since(began)
+	calls := float64(job.Calls)
+	cost := callCost{CPU: cpu.Seconds() / calls, Wall: wall.Seconds() / calls}
 	if job.Sizes {
 		if cost.Bytes, err = bytesPerCall(job); err != nil {
 			return err

@@ -102,5 +102,6 @@ func settle(url string) (time.Duration, error) {
 	if _, err = fmt.Sscanf(response.Header.Get("Server-Timing"), "settle;dur=%f", &milliseconds); err != nil {
 		err = fmt.Errorf("%s was answered with status %s and no time: %w", url, response.Status, err)
 	}
-	return time.Duration(milliseconds * float64(time.Millisecond)), errors.Join(err, response.Body.Close())
+	took := time.Duration(milliseconds * float64(time.Millisecond))
+	return took, errors.Join(err, response.Body.Close())
 }

@@ -99,7 +99,8 @@ func (c *Catalog) ListProducts(
 	if len(page.Products) > size {
 		page.Products = page.Products[:size]
 		last := page.Products[size-1]
-		page.NextCursor = cursor{strings.ToLower(last.GetName()), last.GetProductId()}.String()
+		next := cursor{strings.ToLower(last.GetName()), last.GetProductId()}
+		page.NextCursor = next.String()
 	}
 	return page, nil
 }

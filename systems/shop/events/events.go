@@ -80,8 +80,8 @@ func empty(kind string) Event {
 		return nil
 	}
 	prefix := shoppb.File_systems_shop_shoppb_events_proto.Package()
-	found, err := protoregistry.GlobalTypes.FindMessageByName(prefix.Append(protoreflect.Name(
-		strings.ToUpper(about[:1]) + about[1:] + strings.ToUpper(happened[:1]) + happened[1:])))
+	name := strings.ToUpper(about[:1]) + about[1:] + strings.ToUpper(happened[:1]) + happened[1:]
+	found, err := protoregistry.GlobalTypes.FindMessageByName(prefix.Append(protoreflect.Name(name)))
 	if err != nil {
 		return nil
 	}
@@ -112,8 +112,8 @@ func Encode(e Event, now time.Time) (broker.Message, error) {
 	}
 	happening := &shoppb.Happening{EventId: m.ID, OccurredUnixUs: now.UnixMicro()}
 	message := e.ProtoReflect()
-	message.Set(message.Descriptor().Fields().ByName("happening"),
-		protoreflect.ValueOfMessage(happening.ProtoReflect()))
+	field := message.Descriptor().Fields().ByName("happening")
+	message.Set(field, protoreflect.ValueOfMessage(happening.ProtoReflect()))
 	var err error
 	if m.Body, err = proto.Marshal(e); err != nil {
 		return m, fmt.Errorf("encode event %s: %w", m.ID, err)

@@ -63,16 +63,22 @@ func (o *Observations) read(path string) (err error) {
 // take adds a line. It ignores a torn one: a unit was killed while it wrote that.
 func (o *Observations) take(words []string) {
 	last, whole := moment(words[len(words)-1])
-	switch {
-	case whole && len(words) == 3 && words[0] == final:
+	if !whole {
+		return
+	}
+	switch kind := words[0]; {
+	case kind == final && len(words) == 3:
 		if known, twice := o.Finals[words[1]]; !twice || last < known {
 			o.Finals[words[1]] = last
 		}
-	case whole && len(words) == 5 && words[0] == shown:
+	case kind == shown && len(words) == 5:
 		version, err := strconv.ParseInt(words[2], 10, 64)
 		made, whole := moment(words[3])
+		if err != nil || !whole {
+			return
+		}
 		change := Change{words[1], version}
-		if known, twice := o.Showings[change]; err == nil && whole && (!twice || last < known.Shown) {
+		if known, twice := o.Showings[change]; !twice || last < known.Shown {
 			o.Showings[change] = Showing{made, last}
 		}
 	}

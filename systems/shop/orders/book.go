@@ -150,7 +150,8 @@ func (b *Book) advanceAll(
 			outcomes, moved, err := b.ledger.AdvanceAll(ctx, steps.IDs(all), readFirst, string(from), string(to),
 				func(id, state string) steps.Outcome { return unmoved(id, state, from, to) },
 				rejection.GetKind(), rejection.GetDetail(), lease)
-			if err == nil && to.Final() && !from.Final() {
+			becomesFinal := to.Final() && !from.Final()
+			if err == nil && becomesFinal {
 				for _, id := range moved {
 					b.notifyFinal(ctx, id)
 				}

@@ -115,8 +115,9 @@ func (r *Replica) Keep(ctx context.Context, changes []*shoppb.ProductRepriced) e
 	if r.shown != nil {
 		r.db.AfterCommit(ctx, func() {
 			for _, change := range changes {
-				r.shown(Products+strconv.FormatInt(change.GetPrice().GetProductId(), 10),
-					change.GetPrice().GetVersion(), change.GetHappening().GetOccurredUnixUs())
+				price := change.GetPrice()
+				product := strconv.FormatInt(price.GetProductId(), 10)
+				r.shown(Products+product, price.GetVersion(), change.GetHappening().GetOccurredUnixUs())
 			}
 		})
 	}

@@ -200,8 +200,9 @@ func withCompletion(
 	for _, state := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateCancelled} {
 		onRecord += float64(judged.Counts[string(state)])
 	}
-	if judged.Figures[lab.FigureHeld] > 0 && orders.accepted > 0 &&
-		orders.openAt(load.Duration+left.ClocksApart.Seconds())*load.Duration > mostBehind {
+	atEnd := load.Duration + left.ClocksApart.Seconds()
+	pilesUp := orders.accepted > 0 && orders.openAt(atEnd)*load.Duration > mostBehind
+	if pilesUp && judged.Figures[lab.FigureHeld] > 0 {
 		judged.Figures[lab.FigureHeld] = 0
 	}
 	judged.Figures[figureNeverFinal] = float64(orders.open)

@@ -62,7 +62,11 @@ func (u *unitCounts) add(report assembly.Report) {
 		u.totals["bytes_per_order"] += float64(m.Bytes)
 	}
 	u.totals["bytes_per_order"] += float64(report.CallBytes)
-	if before := report.SyncsBefore; before != nil && (u.syncsBefore == nil || *before < *u.syncsBefore) {
+	before := report.SyncsBefore
+	if before == nil {
+		return
+	}
+	if u.syncsBefore == nil || *before < *u.syncsBefore {
 		u.syncsBefore = before
 	}
 }

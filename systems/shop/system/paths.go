@@ -87,9 +87,13 @@ func (f *followed) follow(t criticalpath.Trace) bool {
 	inside, whole := t.Until(f.final, func(r spans.Record) bool {
 		return r.Name == spans.Process+shop.ComponentOrders
 	})
-	if !whole || len(inside) == 0 || f.sent > first.Start || f.intended > f.sent ||
-		inside[len(inside)-1].End < f.final {
-		return false // a unit that was killed has taken spans with it, or a clock was set back
+	// A unit that was killed has taken spans with it, or a clock was set back.
+	if !whole || len(inside) == 0 {
+		return false
+	}
+	last := inside[len(inside)-1]
+	if f.intended > f.sent || f.sent > first.Start || last.End < f.final {
+		return false
 	}
 	all := []criticalpath.Stretch{
 		{Start: f.intended, End: f.sent, Unit: lab.RoleGenerator, Kind: lab.SegmentQueueing,
@@ -104,7 +108,6 @@ func (f *followed) follow(t criticalpath.Trace) bool {
 
 // nearest returns the order whose time is nearest to a time.
 func nearest(orders []followed, time int64) followed {
-	return slices.MinFunc(orders, func(a, b followed) int {
-		return cmp.Compare(max(a.took()-time, time-a.took()), max(b.took()-time, time-b.took()))
-	})
+	distance := func(o followed) int64 { return max(o.took()-time, time-o.took()) }
+	return slices.MinFunc(orders, func(a, b followed) int { return cmp.Compare(distance(a), distance(b)) })
 }

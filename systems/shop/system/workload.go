@@ -115,7 +115,8 @@ func readStatus(d architecture.Design) string {
 // pageStep returns the step that reads the page of an order, and notes the price of its first product.
 func pageStep(product string, d architecture.Design) object {
 	step := orderStep(paging, "GET /orders/${order}/page", readStatus(d))
-	step["extract"].(object)["shown"] = object{"regexp": `(?s)(?:^.*?"priceCents": ?|^)([0-9]*)`}
+	extract := step["extract"].(object)
+	extract["shown"] = object{"regexp": `(?s)(?:^.*?"priceCents": ?|^)([0-9]*)`}
 	step["note"] = []string{"order", "state", "shown", product}
 	return step
 }

@@ -66,6 +66,9 @@ func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.O
 	return coordination.Refuse(ctx, c.book, order, err)
 }
 
+// isRefused reports whether an order is refused for another reason than that its key is on record.
+func isRefused(p *placing) bool { return p.Err != nil && !errors.Is(p.Err, orders.ErrKeyTaken) }
+
 // errRefused undoes the transaction of orders of which some are refused.
 var errRefused = errors.New("an order is refused")
 
@@ -77,7 +80,10 @@ var errRefused = errors.New("an order is refused")
 func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Outcome, error) {
 	left := all
 	refused := func(p *placing) bool {
-		return p.Err != nil && (len(left) == 1 || !errors.Is(p.Err, orders.ErrKeyTaken))
+		if len(left) == 1 {
+			return p.Err != nil
+		}
+		return isRefused(p)
 	}
 	for len(left) > 0 {
 		err := c.db.Do(ctx, func(ctx context.Context) error { return c.carryOut(ctx, left, refused) })
@@ -92,7 +98,7 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 	outcomes := make([]steps.Outcome, len(all))
 	for i, p := range all {
 		outcomes[i].Err = p.Err
-		if len(all) > 1 && p.Err != nil && !errors.Is(p.Err, orders.ErrKeyTaken) {
+		if len(all) > 1 && isRefused(p) {
 			outcomes[i].Err = batching.ErrAlone
 		}
 	}

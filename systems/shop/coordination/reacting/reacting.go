@@ -264,8 +264,10 @@ func (s Scope) ask(
 		return nil, err
 	}
 	for _, outcome := range outcomes {
-		if _, refused := shop.Rejects(outcome.Err); outcome.Err != nil && !refused &&
-			!shop.IsKind(outcome.Err, shop.Conflict) {
+		if outcome.Err == nil || shop.IsKind(outcome.Err, shop.Conflict) {
+			continue
+		}
+		if _, refused := shop.Rejects(outcome.Err); !refused {
 			return nil, outcome.Err
 		}
 	}

@@ -89,9 +89,10 @@ func (c *Coordinator) resolve(ctx context.Context, component string) error {
 	errs := []error{err}
 	for _, name := range doubtful.GetTransactions() {
 		a, ours := attemptOf(name)
-		// The attempt began orders.Lease before its lease ends. A young one is left to its coordinator.
-		if !ours || time.UnixMicro(a.lease).Add(young-orders.Lease).After(c.now()) {
-			continue
+		begun := time.UnixMicro(a.lease).Add(-orders.Lease)
+		isYoung := begun.Add(young).After(c.now())
+		if !ours || isYoung {
+			continue // a young one is left to its coordinator
 		}
 		commit, open, err := c.decided(ctx, a)
 		if open && a.lease < c.now().UnixMicro() {
