@@ -199,15 +199,17 @@ func (d Design) Needs(part string) []string {
 // NeedsBroker reports whether a unit announces posts, consumes announcements, or answers whether all were
 // consumed.
 func (d Design) NeedsBroker(unit kit.Placed) bool {
+	if d.Broker == "" {
+		return false
+	}
 	has := func(part string) bool { return slices.Contains(unit.Components, part) }
-	return d.Broker != "" && (unit.Name == d.Front().Name || has(parts.ComposerName) ||
-		has(parts.HomeTimelinesName))
+	return d.IsFront(unit.Name) || has(parts.ComposerName) || has(parts.HomeTimelinesName)
 }
 
 // HasKey reports whether a unit has the key of tokens: the front, which checks tokens, and the unit with
 // users, which makes them at logins.
 func (d Design) HasKey(unit kit.Placed) bool {
-	return unit.Name == d.Front().Name || slices.Contains(unit.Components, parts.UsersName)
+	return d.IsFront(unit.Name) || slices.Contains(unit.Components, parts.UsersName)
 }
 
 // AsksThirdParty reports whether a unit calls the third party that checks media.
@@ -222,15 +224,15 @@ func (d Design) Replicable(unit kit.Placed) bool {
 	if d.Timelines && slices.ContainsFunc(unit.Components, d.hasTimelines) {
 		return false
 	}
-	return d.Broker != RabbitMQ || unit.Name != d.Front().Name ||
-		d.Hosting(parts.HomeTimelinesName).Name != unit.Name
+	fillsItself := d.IsFront(unit.Name) && slices.Contains(unit.Components, parts.HomeTimelinesName)
+	return d.Broker != RabbitMQ || !fillsItself
 }
 
 // Peers returns the other units that one calls.
 func (d Design) Peers(unit kit.Placed) []string {
 	var peers []string
 	own := unit.Components
-	if unit.Name == d.Front().Name {
+	if d.IsFront(unit.Name) {
 		own = append([]string{UnitFront}, own...)
 	}
 	for _, part := range own {

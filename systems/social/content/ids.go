@@ -54,6 +54,7 @@ func OpenIDs(ctx context.Context, store document.Store) (*IDs, error) {
 func (u *IDs) Next(context.Context, *pb.Empty) (*pb.PostID, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.last = max(u.last+1, uint64(time.Now().UnixMilli()-epoch)<<countBits)
+	now := uint64(time.Now().UnixMilli() - epoch)
+	u.last = max(u.last+1, now<<countBits)
 	return &pb.PostID{Id: fmt.Sprintf("%016x", u.last<<makerBits|u.maker)}, nil
 }

@@ -198,7 +198,8 @@ func timeline(
 	if err != nil {
 		return front.Answer{}, err
 	}
-	body := append(strconv.AppendQuote([]byte(`{"user":`), in.GetUser()), `,"ids":[`...)
+	body := strconv.AppendQuote([]byte(`{"user":`), in.GetUser())
+	body = append(body, `,"ids":[`...)
 	for i, post := range found.GetPosts() {
 		if i > 0 {
 			body = append(body, ',')

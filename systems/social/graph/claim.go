@@ -46,10 +46,12 @@ func (u *Users) add(ctx context.Context, user document.Document, number string) 
 		return false, err
 	}
 	applied, err := u.store.Upsert(ctx, usersName, user)
-	// A claim that was found under the same name stays: the user of that name may have the number.
-	if err != nil || applied == 1 || held.By == user.ID {
-		return err == nil && applied == 1, err
+	if err != nil || applied == 1 {
+		return err == nil, err
 	}
-	_, err = write("") // the name is taken: give the number back
+	// The name is taken. A claim that was found under the same name stays: its user may have the number.
+	if held.By != user.ID {
+		_, err = write("") // give the number back
+	}
 	return false, err
 }

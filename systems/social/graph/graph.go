@@ -71,8 +71,9 @@ func NewUsers(store document.Store, signer *session.Signer) *Users { return &Use
 
 // Register makes a user with a new name and id.
 func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User, error) {
-	if err := cmp.Or(social.CheckName(in.GetName()), social.CheckUser(in.GetId()),
-		social.CheckPassword(in.GetPassword())); err != nil {
+	err := cmp.Or(social.CheckName(in.GetName()), social.CheckUser(in.GetId()),
+		social.CheckPassword(in.GetPassword()))
+	if err != nil {
 		return nil, err
 	}
 	same, err := u.store.Find(ctx, usersName, document.Query{Field: byID, Value: in.GetId(), Limit: 1})

@@ -23,7 +23,8 @@ const PasswordCost = 10
 // Login returns a token of the user with this name and password, or a WrongLogin that does not say which of
 // the two is wrong.
 func (u *Users) Login(ctx context.Context, in *pb.LoginRequest) (*pb.Session, error) {
-	if err := cmp.Or(social.CheckName(in.GetName()), social.CheckPassword(in.GetPassword())); err != nil {
+	err := cmp.Or(social.CheckName(in.GetName()), social.CheckPassword(in.GetPassword()))
+	if err != nil {
 		return nil, err
 	}
 	found, err := u.store.Get(ctx, usersName, in.GetName())
@@ -37,7 +38,8 @@ func (u *Users) Login(ctx context.Context, in *pb.LoginRequest) (*pb.Session, er
 	if err != nil {
 		return nil, err
 	}
-	err = bcrypt.CompareHashAndPassword([]byte(body.PasswordHash), []byte(in.GetPassword()))
+	hash := []byte(body.PasswordHash)
+	err = bcrypt.CompareHashAndPassword(hash, []byte(in.GetPassword()))
 	if errors.Is(err, bcrypt.ErrMismatchedHashAndPassword) {
 		return nil, wrongLogin()
 	}

@@ -135,7 +135,7 @@ func (u *Unit) awaitSettled(ctx context.Context) error {
 // connectFillers connects the front to every replica of the unit that fills home timelines, so that it can
 // poll each.
 func (u *Unit) connectFillers() (err error) {
-	if u.broker == nil || u.Name != u.design.Front().Name || u.Hosts(parts.HomeTimelinesName) {
+	if u.broker == nil || !u.design.IsFront(u.Name) || u.Hosts(parts.HomeTimelinesName) {
 		return nil
 	}
 	u.fillers, err = u.Replicas(u.UnitOf(parts.HomeTimelinesName), "")

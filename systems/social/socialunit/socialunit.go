@@ -304,7 +304,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 			front.Traced(u.Log.Handler(u.Handler()), u.Spans, architecture.UnitFront))
 	}
 	switch {
-	case u.Name != u.design.Front().Name:
+	case !u.design.IsFront(u.Name):
 		return u.Unit.Serve(ctx, listener)
 	case u.design.IsCalled(u.unit):
 		return u.ServeBeside(ctx, listener, u.Unit.Serve, clients)
@@ -343,11 +343,13 @@ func Fill(
 	ctx context.Context, design architecture.Design, address string, people *population.Population,
 ) error {
 	documents := map[string][]document.Document{}
-	for user := 1; user <= people.Users; user++ {
+	for n := 1; n <= people.Users; n++ {
+		user := population.User(n)
 		documents[parts.UsersName] = append(documents[parts.UsersName],
-			graph.UserDocument(population.User(user), population.PasswordHash))
-		for _, friend := range people.Friends[user] {
-			edge := graph.EdgeDocument(population.User(user).GetId(), population.User(friend).GetId())
+			graph.UserDocument(user, population.PasswordHash))
+		for _, friend := range people.Friends[n] {
+			followed := population.User(friend)
+			edge := graph.EdgeDocument(user.GetId(), followed.GetId())
 			documents[parts.SocialGraphName] = append(documents[parts.SocialGraphName], edge)
 		}
 	}

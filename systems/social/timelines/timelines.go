@@ -159,17 +159,18 @@ func (t *User) Read(ctx context.Context, in *pb.TimelineRequest) (*pb.PostList, 
 
 // Latest returns the ids of the latest posts of several users, merged, the latest first.
 func (t *User) Latest(ctx context.Context, in *pb.LatestRequest) (*pb.PostIDs, error) {
-	if n := in.GetLimit(); n < 1 || n > social.MaxPage {
-		return nil, rpc.Problemf(rpc.InvalidArgument, "%d posts are asked for: use 1 to %d", n,
+	limit := int(in.GetLimit())
+	if limit < 1 || limit > social.MaxPage {
+		return nil, rpc.Problemf(rpc.InvalidArgument, "%d posts are asked for: use 1 to %d", limit,
 			social.MaxPage)
 	}
 	var all []string
 	for _, user := range in.GetUsers() {
-		ids, err := t.latest(ctx, user, in.GetBefore(), int(in.GetLimit()))
+		ids, err := t.latest(ctx, user, in.GetBefore(), limit)
 		if err != nil {
 			return nil, err
 		}
-		all = newest(append(all, ids...), int(in.GetLimit()))
+		all = newest(append(all, ids...), limit)
 	}
 	return &pb.PostIDs{Ids: all}, nil
 }
