@@ -118,8 +118,10 @@ func (g *gateway) create(ctx context.Context, kind people.Kind, text []byte) (fr
 	if err != nil {
 		return front.Answer{}, err
 	}
-	return front.JSON(http.StatusCreated, append(appendText([]byte(`{"id":`), made.GetId()), '}'),
-		leanhttp.Field{Name: "Location", Value: "/" + string(kind) + "/" + made.GetId()}), nil
+	body := appendText([]byte(`{"id":`), made.GetId())
+	location := "/" + string(kind) + "/" + made.GetId()
+	return front.JSON(http.StatusCreated, append(body, '}'),
+		leanhttp.Field{Name: "Location", Value: location}), nil
 }
 
 func (g *gateway) fetch(ctx context.Context, kind people.Kind, id string) (front.Answer, error) {

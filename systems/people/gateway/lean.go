@@ -77,7 +77,8 @@ func (g *gateway) answer(
 func route(target []byte) (kind people.Kind, id string, usual bool) {
 	name, rest, slash := bytes.Cut(target[1:], []byte{'/'})
 	for _, c := range rest {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && c != '-' {
+		isOfID := c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c == '-'
+		if !isOfID {
 			return "", "", false
 		}
 	}

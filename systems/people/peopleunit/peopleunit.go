@@ -156,7 +156,7 @@ func (u *Unit) join(ctx context.Context, place Place) error {
 }
 
 // isFront reports whether the unit has the gateway.
-func (u *Unit) isFront() bool { return u.Name == u.design.Front().Name }
+func (u *Unit) isFront() bool { return u.design.IsFront(u.Name) }
 
 // Serve answers the requests of clients, or of the gateway if the unit is behind it, until ctx ends. It
 // returns once the requests in flight are answered.

@@ -46,7 +46,8 @@ func (r *Records) Create(ctx context.Context, in *peoplepb.CreateRequest) (*peop
 		return nil, rpc.Problemf(rpc.InvalidArgument, "the record cannot be encoded")
 	}
 	id := uuid.New()
-	if err := r.store.Insert(ctx, string(r.kind), id, r.sealer.Seal(about(r.kind, id), text)); err != nil {
+	sealed := r.sealer.Seal(about(r.kind, id), text)
+	if err := r.store.Insert(ctx, string(r.kind), id, sealed); err != nil {
 		return nil, problem(err)
 	}
 	return &peoplepb.CreateResponse{Id: id.String()}, nil
@@ -114,7 +115,10 @@ func Unseal(sealer *seal.Sealer, kind people.Kind, id [16]byte, stored [][]byte)
 
 // about returns the kind and id that a sealed record is bound to.
 func about(kind people.Kind, id [16]byte) []byte {
-	return append(append(append(make([]byte, 0, len(kind)+1+len(id)), kind...), ' '), id[:]...)
+	all := make([]byte, 0, len(kind)+1+len(id))
+	all = append(all, kind...)
+	all = append(all, ' ')
+	return append(all, id[:]...)
 }
 
 // problem returns the problem for an error of store or sealer. No cause contains a part of

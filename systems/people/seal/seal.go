@@ -152,7 +152,9 @@ func (s *Sealer) decrypt(header, about, body []byte) ([]byte, error) {
 
 // bound returns the additional data that GCM authenticates: the header and about.
 func bound(header, about []byte) []byte {
-	return append(append(make([]byte, 0, len(header)+len(about)), header...), about...)
+	all := make([]byte, 0, len(header)+len(about))
+	all = append(all, header...)
+	return append(all, about...)
 }
 
 // digest returns the hash of about and a text. The length of about is hashed first, so that no byte can move
@@ -172,7 +174,10 @@ func pad(text []byte) []byte {
 func unpad(text []byte) ([]byte, error) {
 	last := text[len(text)-1]
 	missing := int(last)
-	if missing < 1 || missing > aes.BlockSize || !bytes.HasSuffix(text, bytes.Repeat([]byte{last}, missing)) {
+	if missing < 1 || missing > aes.BlockSize {
+		return nil, ErrTampered
+	}
+	if padding := bytes.Repeat([]byte{last}, missing); !bytes.HasSuffix(text, padding) {
 		return nil, ErrTampered
 	}
 	return text[:len(text)-missing], nil

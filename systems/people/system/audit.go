@@ -75,13 +75,15 @@ type judge struct {
 // addAttempt adds a line of the history. The generator has compared every answer with the created record.
 func (j *judge) addAttempt(a loaded.Attempt[noted]) {
 	for _, kind := range people.Kinds() {
+		isFetch := a.Operation == fetchOf(kind)
+		wasWrong := a.Status == "200" && a.End == loaded.EndedFail
 		switch {
 		case a.Operation == createOf(kind):
 			j.created[kind][a.Noted.Tag] = &created{id: a.Noted.ID, end: a.End}
 			j.Ended(a.End, countCreated)
-		case a.Operation == fetchOf(kind) && a.Status == "404":
+		case isFetch && a.Status == "404":
 			j.Breach(countLost, "line %d of the history: what was created was not found", a.Line)
-		case a.Operation == fetchOf(kind) && a.Status == "200" && a.End == loaded.EndedFail:
+		case isFetch && wasWrong:
 			j.Breach(countChanged, "line %d of the history: the answer was not what was created", a.Line)
 		}
 	}
@@ -177,7 +179,8 @@ func (j *judge) addStored(kind people.Kind, id string, sealer *seal.Sealer, key 
 // checkEncrypted looks in the stored bytes of a record for its tag, which is a part of every property. It
 // finds a cipher that encrypts nothing; plain text that cannot be opened has been counted as changed before.
 func (j *judge) checkEncrypted(kind people.Kind, id, tag string, stored [][]byte) {
-	if slices.ContainsFunc(stored, func(column []byte) bool { return bytes.Contains(column, []byte(tag)) }) {
+	hasTag := func(column []byte) bool { return bytes.Contains(column, []byte(tag)) }
+	if slices.ContainsFunc(stored, hasTag) {
 		j.Breach(countReadable, "%s %s is stored in plain text", kind, id)
 	}
 }

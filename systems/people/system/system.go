@@ -67,11 +67,14 @@ func (s System) Describe() lab.SystemInfo {
 		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {
 			design, err := architecture.New(v.Architecture, v.Knobs)
-			if err == nil && design.TwoHosts && v.Deployment == lab.DockerBridge {
+			if err != nil {
+				return err
+			}
+			if design.TwoHosts && v.Deployment == lab.DockerBridge {
 				return fmt.Errorf("architecture %s: on a bridge each container has a network card of its own, and "+
 					"there are no hosts: deploy with %s", v.Architecture, lab.DockerHost)
 			}
-			return err
+			return nil
 		},
 		Changes: architecture.Catalogue().Changes,
 	}
