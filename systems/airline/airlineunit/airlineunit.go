@@ -40,7 +40,8 @@ func Run(channel *unit.Channel, _ string) error {
 	if err != nil {
 		return err
 	}
-	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) { return Open(ctx, settings) })
+	open := func(ctx context.Context) (hosting.Served, error) { return Open(ctx, settings) }
+	return hosting.Run(channel, open)
 }
 
 // Unit is an open unit of the airline.
@@ -170,7 +171,8 @@ func (u *Unit) handler(parts web.Parts) http.Handler {
 // other over gRPC or TLS, the first bytes of a connection distinguish units from customers.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	overHTTP, secured := u.Calls.Binding == hosting.HTTP, u.Calls.Security != nil
-	if !u.parts.ServesUnits || overHTTP && !secured {
+	isPlain := overHTTP && !secured
+	if isPlain || !u.parts.ServesUnits {
 		return web.Serve(ctx, listener, u.handler(u.parts))
 	}
 	units := u.Unit.Serve
@@ -215,6 +217,7 @@ func (u *Unit) writeBookings(path string) error {
 		return err
 	}
 	encoder := json.NewEncoder(file)
-	err = u.parts.Bookings.Each(context.Background(), func(b airline.Booking) error { return encoder.Encode(b) })
+	write := func(b airline.Booking) error { return encoder.Encode(b) }
+	err = u.parts.Bookings.Each(context.Background(), write)
 	return errors.Join(err, file.Close())
 }

@@ -48,7 +48,8 @@ func (a *Auth) Login(
 	if err := a.Credentials.Check(ctx, login, password); err != nil {
 		return "", session, err
 	}
-	session = airline.Session{Login: login, Expires: time.Now().UTC().Truncate(time.Millisecond).Add(a.Lasts)}
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	session = airline.Session{Login: login, Expires: now.Add(a.Lasts)}
 	if a.Signer != nil {
 		return a.Signer.Sign(session)
 	}
@@ -97,7 +98,8 @@ func randomID() string {
 // hexadecimal digits in lower case.
 func IsID(text string) bool {
 	for _, c := range text {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+		isHexadecimal := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+		if !isHexadecimal {
 			return false
 		}
 	}

@@ -159,9 +159,11 @@ func (e *embedded) Close() error {
 	return e.db.Close()
 }
 
+func bucketOf(tx *bolt.Tx, name string) *bolt.Bucket { return tx.Bucket([]byte(name)) }
+
 // get reads the value of a key; known tells whether there is one.
 func get[T any](tx *bolt.Tx, bucket, key string) (value T, known bool, err error) {
-	text := tx.Bucket([]byte(bucket)).Get([]byte(key))
+	text := bucketOf(tx, bucket).Get([]byte(key))
 	if text == nil {
 		return value, false, nil
 	}
@@ -176,7 +178,7 @@ func put(tx *bolt.Tx, bucket, key string, value any) error {
 	if err != nil {
 		return fmt.Errorf("write %s %q: %w", bucket, key, err)
 	}
-	return tx.Bucket([]byte(bucket)).Put([]byte(key), text)
+	return bucketOf(tx, bucket).Put([]byte(key), text)
 }
 
 // find is get in a transaction of its own.
@@ -191,7 +193,7 @@ func find[T any](e *embedded, bucket, key string) (value T, known bool, err erro
 // Load implements Store.
 func (e *embedded) Load(_ context.Context, data airline.Data, customers, flights bool) error {
 	return e.update(func(tx *bolt.Tx) error {
-		loaded := tx.Bucket([]byte(bucketLoaded))
+		loaded := bucketOf(tx, bucketLoaded)
 		if customers && loaded.Get([]byte(bucketAccounts)) == nil {
 			for account := range data.AllAccounts() {
 				if err := put(tx, bucketAccounts, account.Customer.Login, account); err != nil {
@@ -206,7 +208,7 @@ func (e *embedded) Load(_ context.Context, data airline.Data, customers, flights
 			return nil
 		}
 		for _, code := range data.AllAirports() {
-			if err := tx.Bucket([]byte(bucketAirports)).Put([]byte(code), []byte{}); err != nil {
+			if err := bucketOf(tx, bucketAirports).Put([]byte(code), []byte{}); err != nil {
 				return err
 			}
 		}
@@ -247,22 +249,23 @@ const sweptAtOnce = 4
 
 // expiryKey returns a key that begins with the time, so that keys are in the order of expiry.
 func expiryKey(expires time.Time, token string) []byte {
-	return append(binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli())), token...)
+	key := binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli()))
+	return append(key, token...)
 }
 
 // AddSession implements Store. The entry of a session that was ended stays in expiries until it would expire.
 func (e *embedded) AddSession(_ context.Context, token string, session airline.Session) error {
 	return e.update(func(tx *bolt.Tx) error {
-		sessions := tx.Bucket([]byte(bucketSessions))
-		expiries := tx.Bucket([]byte(bucketExpiries))
+		sessions := bucketOf(tx, bucketSessions)
+		expiries := bucketOf(tx, bucketExpiries)
 		now := expiryKey(time.Now(), "")
 		for range sweptAtOnce {
 			key, _ := expiries.Cursor().First()
 			if key == nil || bytes.Compare(key, now) > 0 {
 				break
 			}
-			// The rest of the key, behind the time, is the token.
-			if err := errors.Join(sessions.Delete(key[len(now):]), expiries.Delete(bytes.Clone(key))); err != nil {
+			expired := key[len(now):] // the rest of the key, behind the time, is the token
+			if err := errors.Join(sessions.Delete(expired), expiries.Delete(bytes.Clone(key))); err != nil {
 				return err
 			}
 		}
@@ -278,13 +281,13 @@ func (e *embedded) Session(_ context.Context, token string) (airline.Session, bo
 
 // EndSession implements Store.
 func (e *embedded) EndSession(_ context.Context, token string) error {
-	return e.update(func(tx *bolt.Tx) error { return tx.Bucket([]byte(bucketSessions)).Delete([]byte(token)) })
+	return e.update(func(tx *bolt.Tx) error { return bucketOf(tx, bucketSessions).Delete([]byte(token)) })
 }
 
 // HasAirport implements Store.
 func (e *embedded) HasAirport(_ context.Context, code string) (known bool, err error) {
 	err = e.db.View(func(tx *bolt.Tx) error {
-		known = tx.Bucket([]byte(bucketAirports)).Get([]byte(code)) != nil
+		known = bucketOf(tx, bucketAirports).Get([]byte(code)) != nil
 		return nil
 	})
 	return known, err
@@ -295,7 +298,7 @@ func (e *embedded) Flights(_ context.Context, from, to, day string) ([]airline.F
 	var found []airline.Flight
 	prefix := fmt.Appendf(nil, "%s-%s-%s-", from, to, day)
 	err := e.db.View(func(tx *bolt.Tx) error {
-		flights := tx.Bucket([]byte(bucketFlights)).Cursor()
+		flights := bucketOf(tx, bucketFlights).Cursor()
 		for key, text := flights.Seek(prefix); bytes.HasPrefix(key, prefix); key, text = flights.Next() {
 			var flight airline.Flight
 			if err := json.Unmarshal(text, &flight); err != nil {
@@ -321,7 +324,7 @@ func seat(login, flight string) []byte { return []byte(login + "\x00" + flight) 
 // Book implements Store.
 func (e *embedded) Book(_ context.Context, bookings []airline.Booking) error {
 	return e.update(func(tx *bolt.Tx) error {
-		seats := tx.Bucket([]byte(bucketSeats))
+		seats := bucketOf(tx, bucketSeats)
 		for _, b := range bookings {
 			if seats.Get(seat(b.Login, b.Flight)) != nil {
 				return rpc.Problemf(airline.AlreadyBooked, "you have booked %s before", b.Flight)
@@ -342,7 +345,7 @@ func (e *embedded) Bookings(_ context.Context, login string) ([]airline.Booking,
 	var found []airline.Booking
 	prefix := seat(login, "")
 	err := e.db.View(func(tx *bolt.Tx) error {
-		seats := tx.Bucket([]byte(bucketSeats)).Cursor()
+		seats := bucketOf(tx, bucketSeats).Cursor()
 		for key, id := seats.Seek(prefix); bytes.HasPrefix(key, prefix); key, id = seats.Next() {
 			booking, known, err := get[airline.Booking](tx, bucketBookings, string(id))
 			if err != nil || !known {
@@ -363,8 +366,8 @@ func (e *embedded) Cancel(_ context.Context, login, id string) error {
 		if err := cmp.Or(err, checkOwner(login, booking.Login, known)); err != nil {
 			return err
 		}
-		return errors.Join(tx.Bucket([]byte(bucketSeats)).Delete(seat(login, booking.Flight)),
-			tx.Bucket([]byte(bucketBookings)).Delete([]byte(id)))
+		return errors.Join(bucketOf(tx, bucketSeats).Delete(seat(login, booking.Flight)),
+			bucketOf(tx, bucketBookings).Delete([]byte(id)))
 	})
 }
 
@@ -372,7 +375,7 @@ func (e *embedded) Cancel(_ context.Context, login, id string) error {
 func (e *embedded) EachBooking(_ context.Context, visit func(airline.Booking) error) error {
 	var all []airline.Booking
 	err := e.db.View(func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte(bucketBookings)).ForEach(func(_, text []byte) error {
+		return bucketOf(tx, bucketBookings).ForEach(func(_, text []byte) error {
 			all = append(all, airline.Booking{})
 			return json.Unmarshal(text, &all[len(all)-1])
 		})

@@ -113,8 +113,9 @@ func (d orderDocument) bookings() []airline.Booking {
 
 // OpenMongo opens the store at a URL, which may have secrets: no error repeats it.
 func OpenMongo(ctx context.Context, url string) (Store, error) {
-	client, err := mongo.Connect(options.Client().ApplyURI(url).SetServerSelectionTimeout(mongoPatience).
-		SetTimeout(mongoPatience))
+	settings := options.Client().ApplyURI(url)
+	settings.SetServerSelectionTimeout(mongoPatience).SetTimeout(mongoPatience)
+	client, err := mongo.Connect(settings)
 	if err != nil {
 		return nil, errors.New("the URL of the database is none that its driver can use")
 	}
@@ -339,7 +340,8 @@ func (m *mongoStore) Cancel(ctx context.Context, login, id string) error {
 	}
 	orders := m.db.Collection(collectionOrders)
 	oneOfTwo := append(field("seats.id", id), bson.E{Key: "seats.1", Value: field("$exists", true)})
-	pulled, err := orders.UpdateOne(ctx, oneOfTwo, field("$pull", field("seats", field("id", id))))
+	seat := field("seats", field("id", id))
+	pulled, err := orders.UpdateOne(ctx, oneOfTwo, field("$pull", seat))
 	if err != nil || pulled.ModifiedCount > 0 {
 		return problem(err)
 	}

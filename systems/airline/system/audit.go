@@ -191,7 +191,8 @@ func (j *judge) verdict() lab.Audit {
 		}
 		for i, id := range r.ids {
 			attempt, tried := j.cancelled[id]
-			if r.end == loaded.EndedOK && r.stored[i] == 0 && (!tried || attempt == loaded.EndedFail) {
+			mayBeCancelled := tried && attempt != loaded.EndedFail
+			if r.end == loaded.EndedOK && r.stored[i] == 0 && !mayBeCancelled {
 				j.Breach(countLost, "%s has booked %s (%s), and it is not stored", r.seats[i].login, r.seats[i].flight,
 					id)
 			}

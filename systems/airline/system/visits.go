@@ -111,8 +111,9 @@ func steps(views, cancels bool) []object {
 			of = "trip"
 		}
 		column := func(name string) string { return "${" + of + "." + name + "}" }
-		step("search flights", "GET /flights?from="+column("from")+"&to="+column("to")+"&date="+column("date")+
-			"&return="+column("return"), "200",
+		path := "/flights?from=" + column("from") + "&to=" + column("to") + "&date=" + column("date") +
+			"&return=" + column("return")
+		step("search flights", "GET "+path, "200",
 			object{"json": object{"outbound.0.id": column("out"), "inbound.1.id": column("back")}}, nil)
 	}
 	step(opBook, "POST /bookings", "201",

@@ -153,7 +153,8 @@ const auditTime = time.Minute
 // allBookings answers the audit. A failure in the middle of the list breaks the connection, so that a part is
 // not taken for the whole.
 func (h *handler) allBookings(c *call) error {
-	if err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(auditTime)); err != nil {
+	connection := http.NewResponseController(c.w)
+	if err := connection.SetWriteDeadline(time.Now().Add(auditTime)); err != nil {
 		return fmt.Errorf("send all bookings: %w", err)
 	}
 	c.w.Header().Set("Content-Type", "application/x-ndjson")
