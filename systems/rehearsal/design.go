@@ -200,6 +200,9 @@ func (d *Design) add(of *model.Call, caller *Call, operation int) *Call {
 	return c
 }
 
+// Crosses reports whether another unit makes the call.
+func (c *Call) Crosses() bool { return c.Caller != nil && c.Caller.Unit != c.Unit }
+
 // Front returns the unit that clients call.
 func (d *Design) Front() int { return d.Roots[0].Unit }
 
@@ -210,8 +213,8 @@ func (d *Design) Index(name string) int {
 
 // CallsUnit reports whether a unit makes calls that another unit plays.
 func (d *Design) CallsUnit(caller, other int) bool {
-	return caller != other && slices.ContainsFunc(d.Calls, func(c *Call) bool {
-		return c.Unit == other && c.Caller != nil && c.Caller.Unit == caller
+	return slices.ContainsFunc(d.Calls, func(c *Call) bool {
+		return c.Unit == other && c.Crosses() && c.Caller.Unit == caller
 	})
 }
 
@@ -224,7 +227,7 @@ func (d *Design) NeedsAddress(caller, unit int) bool {
 // IsCalled reports whether other units make calls that a unit plays.
 func (d *Design) IsCalled(unit int) bool {
 	return slices.ContainsFunc(d.Calls, func(c *Call) bool {
-		return c.Unit == unit && c.Caller != nil && c.Caller.Unit != unit
+		return c.Unit == unit && c.Crosses()
 	})
 }
 
@@ -240,5 +243,7 @@ func (d *Design) CommitsTo(unit int, store string) bool {
 // Commits reports whether a visit is played as commits to a SQLite database. Other visits only wait.
 func (d *Design) Commits(v model.Visit) bool {
 	i := slices.IndexFunc(d.Model.Stores, func(s model.Store) bool { return s.Name == v.Store })
-	return d.Model.Stores[i].Kind == "sqlite" && !d.Model.Stores[i].Server && v.Commits > 0
+	store := d.Model.Stores[i]
+	isEmbedded := store.Kind == "sqlite" && !store.Server
+	return isEmbedded && v.Commits > 0
 }

@@ -41,7 +41,8 @@ func Path(operation int) string { return "/operations/" + strconv.Itoa(operation
 // least 11.
 func Body(bytes float64) []byte {
 	const frame = len(`{"load":""}`)
-	return fmt.Appendf(nil, `{"load":"%s"}`, strings.Repeat("x", max(0, int(bytes+0.5)-frame)))
+	filling := max(0, int(bytes+0.5)-frame)
+	return fmt.Appendf(nil, `{"load":"%s"}`, strings.Repeat("x", filling))
 }
 
 // Tally counts the executions of one call in one unit.

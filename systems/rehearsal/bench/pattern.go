@@ -28,7 +28,8 @@ func (p player) pattern(m model.Model, to target) (pattern, error) {
 	}
 	units, err := to.change().Apply(m)
 	calls := max(1, int(math.Round(more)))
-	return pattern{calls, min(calls, max(1, len(units)-len(m.Units)))}, err
+	moreUnits := max(1, len(units)-len(m.Units))
+	return pattern{calls, min(calls, moreUnits)}, err
 }
 
 // model returns the model with additional components in the front, which do next to nothing. The first call
@@ -53,7 +54,8 @@ func (of pattern) model(m model.Model, rates []float64) model.Model {
 	for _, known := range m.Measured {
 		atRate := func(rate float64) bool { return model.SameRate(rate, known.Rate) }
 		paced := known.Users == 0
-		if known.Placement != "" || paced && !slices.ContainsFunc(rates, atRate) {
+		isPlayed := !paced || slices.ContainsFunc(rates, atRate)
+		if known.Placement != "" || !isPlayed {
 			continue
 		}
 		measured = append(measured, known)

@@ -55,7 +55,8 @@ type truth map[string]float64
 
 // until returns a context that ends when a share of the time is over.
 func (p player) until(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
-	return context.WithDeadline(ctx, p.began.Add(time.Duration(share*float64(p.within))))
+	part := time.Duration(share * float64(p.within))
+	return context.WithDeadline(ctx, p.began.Add(part))
 }
 
 // play makes the model, and a row for each target at each rate. What takes too long is cut short, and the
@@ -128,7 +129,9 @@ func (p player) folder(ctx context.Context, step string, arguments ...string) (*
 		}
 	}
 	latest, _ := fs.Glob(os.DirFS(results), "*/latest") // the pattern is right
-	if len(latest) == 0 || played != nil && (arguments[0] != "run" || ctx.Err() == nil) {
+	isCutShort := arguments[0] == "run" && ctx.Err() != nil
+	hasFailed := played != nil && !isCutShort
+	if hasFailed || len(latest) == 0 {
 		return nil, cmp.Or(played, fmt.Errorf("cleave %s left nothing in %s", arguments[0], results))
 	}
 	return store.Open(filepath.Join(results, latest[0]))
@@ -144,7 +147,8 @@ func (p player) run(ctx context.Context, arguments ...string) error {
 	said, err := command.CombinedOutput()
 	const firstVerdict, interrupted = 4, 130 // exit codes; those from the first to below the second are verdicts
 	code := command.ProcessState.ExitCode()
-	if err == nil || ctx.Err() == nil && code >= firstVerdict && code < interrupted {
+	isVerdict := code >= firstVerdict && code < interrupted
+	if err == nil || isVerdict && ctx.Err() == nil {
 		return nil
 	}
 	const most = 2000
@@ -321,7 +325,10 @@ func measuredIn(a lab.Analysis, variant, factor string, level float64) truth {
 	figures := figuresOf(a.Metrics)
 	for _, r := range a.Results {
 		figure, wanted := figures[r.Metric]
-		if is, known := r.Point.Level(factor); wanted && r.Variant == variant && known && is == level {
+		if !wanted || r.Variant != variant {
+			continue
+		}
+		if is, known := r.Point.Level(factor); known && is == level {
 			found[figure] = stats.Median(r.Values)
 		}
 	}
@@ -397,7 +404,8 @@ func rehearsed(folder *store.Folder, m model.Model, rate float64) (truth, error)
 	figures := figuresOf(found.Metrics)
 	for _, f := range predict.Rehearsed(found, changed, m, predict.Quantities(found.Metrics)) {
 		load := predict.Load(f.Point)
-		if f.Changed != nil && (load.Users > 0 || load.Rate == rate) {
+		isAsked := load.Users > 0 || load.Rate == rate
+		if isAsked && f.Changed != nil {
 			is[figures[f.Metric]] = f.Changed.Value
 		}
 	}

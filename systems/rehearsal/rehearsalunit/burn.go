@@ -31,7 +31,8 @@ type burner struct {
 func newBurner() *burner {
 	speeds := make([]float64, spinsPerTest)
 	for i := range speeds {
-		speeds[i] = stepsPerSpin / threadCPU(func() { runtime.KeepAlive(spin(stepsPerSpin)) }).Seconds()
+		took := threadCPU(func() { runtime.KeepAlive(spin(stepsPerSpin)) })
+		speeds[i] = stepsPerSpin / took.Seconds()
 	}
 	slices.Sort(speeds)
 	return &burner{steps: speeds[spinsPerTest/2]}
@@ -46,14 +47,16 @@ func (b *burner) burn(cpu time.Duration) {
 		b.compute(cpu)
 		return
 	}
-	b.took.Add(int64(threadCPU(func() { b.compute(cpu) })))
+	took := threadCPU(func() { b.compute(cpu) })
+	b.took.Add(int64(took))
 	b.asked.Add(int64(cpu))
 }
 
 // probe uses an amount of CPU time in a probe (see calibrate), and counts what it took.
 func (b *burner) probe(cpu time.Duration) {
 	if cpu > 0 {
-		b.probed.Add(int64(threadCPU(func() { b.compute(cpu) })))
+		took := threadCPU(func() { b.compute(cpu) })
+		b.probed.Add(int64(took))
 	}
 }
 

@@ -35,7 +35,8 @@ const (
 func (u *Unit) calibrate(ctx context.Context) error {
 	var entries []*preparedCall
 	for _, p := range u.calls {
-		if p.Unit == u.index && p.Caller != nil && p.Caller.Unit != u.index && !p.OfStore {
+		isPlayed := p.Unit == u.index && !p.OfStore
+		if isPlayed && p.Crosses() {
 			entries = append(entries, p)
 		}
 	}

@@ -44,7 +44,8 @@ func openCounts(dir string, calls int) (*counts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map the counts: %w", err)
 	}
-	return &counts{memory, unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&memory[0])), n)}, nil
+	first := (*atomic.Int64)(unsafe.Pointer(&memory[0]))
+	return &counts{memory, unsafe.Slice(first, n)}, nil
 }
 
 // add increments a counter of a call: made, served or done.

@@ -81,10 +81,14 @@ func (u *Unit) settled(ctx context.Context) error {
 		served := u.counts.served()
 		for _, r := range u.replicas {
 			answer, err := r.Settle(ctx, &rehearsalpb.SettleRequest{})
-			if err != nil && !(r.standby && problemOf(err).Kind == rpc.Unavailable) {
+			if err == nil {
+				served += answer.GetServed()
+				continue
+			}
+			mayBeAbsent := r.standby && problemOf(err).Kind == rpc.Unavailable
+			if !mayBeAbsent {
 				return err
 			}
-			served += answer.GetServed() // 0 if there is no answer
 		}
 		if served == before {
 			return nil

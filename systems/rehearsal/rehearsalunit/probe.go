@@ -41,8 +41,10 @@ func probe(arguments []string, in io.Reader) error {
 	answers := bufio.NewReader(connection)
 	for range number {
 		time.Sleep(pause)
-		if err := errors.Join(connection.SetDeadline(time.Now().Add(requestTimeout)),
-			roundTrip(connection, answers, request)); err != nil {
+		if err := connection.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
+			return err
+		}
+		if err := roundTrip(connection, answers, request); err != nil {
 			return err
 		}
 	}

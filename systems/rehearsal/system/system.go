@@ -172,8 +172,8 @@ func scenario(d *rehearsal.Design) (json.RawMessage, error) {
 func scenarioNames(operations []model.Operation) (names []string) {
 	for _, o := range operations {
 		name := strings.ReplaceAll(o.Name, "$", "_")
-		isName := func(o model.Operation) bool { return o.Name == name }
-		for name != o.Name && slices.ContainsFunc(operations, isName) || slices.Contains(names, name) {
+		isName := func(other model.Operation) bool { return other.Name == name }
+		for slices.Contains(names, name) || name != o.Name && slices.ContainsFunc(operations, isName) {
 			name += "_"
 		}
 		names = append(names, name)
@@ -291,7 +291,8 @@ func (s System) groups(v lab.Variant) (all [][]string, err error) {
 func moveApart(groups [][]string, group []string) [][]string {
 	var all [][]string
 	for _, g := range groups {
-		left := slices.DeleteFunc(slices.Clone(g), func(c string) bool { return slices.Contains(group, c) })
+		isMoved := func(component string) bool { return slices.Contains(group, component) }
+		left := slices.DeleteFunc(slices.Clone(g), isMoved)
 		if len(left) > 0 {
 			all = append(all, left)
 		}
@@ -304,7 +305,8 @@ func moveApart(groups [][]string, group []string) [][]string {
 func formatGroups(groups [][]string) string {
 	var texts []string
 	for _, g := range groups {
-		texts = append(texts, strings.Join(slices.Sorted(slices.Values(g)), "+"))
+		components := slices.Sorted(slices.Values(g))
+		texts = append(texts, strings.Join(components, "+"))
 	}
 	return strings.Join(slices.Sorted(slices.Values(texts)), ",")
 }
