@@ -88,7 +88,8 @@ func (a *auditor) read(report lab.UnitReport) {
 		a.units = append(a.units, processName(report, account))
 	}
 	for _, w := range account.Workers {
-		if _, twice := a.workers[w.Number]; twice || w.Number < 0 || w.Number >= a.job.Total() {
+		isOutside := w.Number < 0 || w.Number >= a.job.Total()
+		if _, twice := a.workers[w.Number]; twice || isOutside {
 			a.problem("reports", "unit %s reports worker %d twice or outside 0..%d", report.Unit, w.Number,
 				a.job.Total()-1)
 		}
@@ -170,12 +171,14 @@ func (a *auditor) checkUniformity() {
 	for number := range a.job.Total() {
 		for neighbour, pings := range a.workers[number].Targets {
 			if neighbour != a.job.Index(number) || a.job.SelfPings {
-				sum += (float64(pings) - expected) * (float64(pings) - expected) / expected
+				difference := float64(pings) - expected
+				sum += difference * difference / expected
 			}
 		}
 	}
 	df := float64(a.job.Total() * (choices - 1))
-	z := (math.Cbrt(sum/df) - (1 - 2/(9*df))) / math.Sqrt(2/(9*df))
+	variance := 2 / (9 * df)
+	z := (math.Cbrt(sum/df) - (1 - variance)) / math.Sqrt(variance)
 	a.figures["targets_chi_square_z"] = z
 	if math.Abs(z) > maxUniformityZ {
 		a.problem("uniformity", "targets are not uniform: chi-square %.1f on %.0f degrees of freedom (z = %.1f)",

@@ -31,8 +31,8 @@ func (f family) layout(unit UnitJob) lab.Layout {
 		layout.SharedMemory = sharedMemory(unit.Job)
 	}
 	if f.sockets {
-		// The length of the longest path, as in udsservice.WorkerAddress.
-		layout.SocketName = len(f.volume() + "/" + WorkerName(unit.Total()) + ".sock")
+		longest := f.volume() + "/" + WorkerName(unit.Total()) + ".sock" // as in udsservice.WorkerAddress
+		layout.SocketName = len(longest)
 	}
 	unit.Role = RoleWorker
 	for number := range unit.Total() {

@@ -120,7 +120,9 @@ func (l *link) settle() (err error) {
 		return errors.New("it is no neighbour")
 	}
 	own := w.rules.Index()
-	if l.index > own || l.index == own && !w.job.SelfPings || l.index < own && w.links[l.index] != nil {
+	isSelf := l.index == own && w.job.SelfPings
+	isAwaited := l.index < own && w.links[l.index] == nil
+	if !isSelf && !isAwaited {
 		return fmt.Errorf("unexpected: worker %d awaits one connection of each neighbour with a lower index", own)
 	}
 	if l.codec, err = w.codecFor(l.index); err != nil {
