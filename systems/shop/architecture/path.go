@@ -178,8 +178,8 @@ func align(from, to map[string]string, before, after Design, first func(binding 
 	}
 }
 
-// fromIdle returns the setting of a knob in the design in which it is idle; see align. other is the setting of
-// the other design.
+// fromIdle returns the setting of a knob in the design in which it is idle; see align. other is the setting
+// in the other design.
 func fromIdle(k lab.Knob, other string, first func(binding string) string) string {
 	switch {
 	case isTurnedByItself(k.Name):
