@@ -40,9 +40,11 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 func NewClient(address string, connections int, secured *tls.Config, codec rpc.Codec) *Client {
 	codec = cmp.Or[rpc.Codec](codec, rpc.JSON{})
 	// net/http keeps only two idle connections per host by default: under load most calls would dial.
-	// Idle connections are closed before the server would close them: it might do so while a call is sent.
+	// Idle connections are closed before the server would close them: it might do so while a call is sent. It
+	// waits only headTimeout for the first call, and some connections are idle before that: net/http goes on to
+	// connect when another connection has become free meanwhile.
 	transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
-		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2, TLSClientConfig: secured,
+		MaxIdleConnsPerHost: connections, IdleConnTimeout: headTimeout / 2, TLSClientConfig: secured,
 		TLSHandshakeTimeout: headTimeout}
 	scheme := "http://"
 	if secured != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -186,3 +187,56 @@ var reader = grpc.ServiceDesc{ServiceName: "t", HandlerType: (*any)(nil), Method
 		return message, decode(&message)
 	},
 }}}
+
+// watched is a connection of a client that reports if the server closes it.
+type watched struct {
+	net.Conn
+	closed chan<- struct{}
+}
+
+func (w watched) Read(into []byte) (int, error) {
+	n, err := w.Conn.Read(into)
+	if err == io.EOF {
+		w.closed <- struct{}{}
+	}
+	return n, err
+}
+
+// TestTheClientClosesUnusedConnections, before the server does, which might be while a call is sent. A second
+// call connects while the first one lasts, and then takes the connection of the first, which is free earlier.
+func TestTheClientClosesUnusedConnections(t *testing.T) {
+	testset.Need(t, "it waits until the server would close a connection")
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(300 * time.Millisecond)
+		_, _ = io.WriteString(w, "{}")
+	}))
+	server.Config.ReadHeaderTimeout = NewServer(rpc.Serving{}).http.ReadHeaderTimeout
+	server.Start()
+	defer server.Close()
+	client := NewClient(server.Listener.Addr().String(), connections, nil, nil)
+	closed := make(chan struct{}, connections)
+	dials := make(chan time.Duration, 2)
+	dials <- 0
+	dials <- 450 * time.Millisecond
+	client.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		time.Sleep(<-dials)
+		connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return watched{connection, closed}, err
+	}
+	var calls sync.WaitGroup
+	for range 2 {
+		calls.Go(func() {
+			var answer struct{}
+			if err := client.Invoke(t.Context(), "/t/Read", struct{}{}, &answer); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	select {
+	case <-closed:
+		t.Error("the server has closed a connection that the client kept")
+	case <-time.After(headTimeout + time.Second):
+	}
+	testset.Must(t, client.Close())
+}
