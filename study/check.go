@@ -27,28 +27,28 @@ func (f *File) check(r *yamlfile.Reader, systems map[string]lab.SystemInfo) {
 	}
 	f.info = info
 	f.Study.Metrics = info.Metrics
-	f.checkHosts(r) // before setAsideImpossible: links may be of hosts that only an impossible variant uses
-	f.setAsideImpossible()
-	for i := range f.Study.Variants {
-		f.checkVariant(r, &f.Study.Variants[i])
-	}
+	f.checkHosts(r) // before checkVariants: links may be of hosts that only an impossible variant uses
+	f.checkVariants(r)
 	f.checkSystem(r)
 }
 
-// setAsideImpossible moves the optional variants that the system refuses to the absent ones, with the reason.
-func (f *File) setAsideImpossible() {
-	f.Study.Variants = slices.DeleteFunc(f.Study.Variants, func(v lab.Variant) bool {
-		a, known := f.info.Architecture(v.Architecture)
-		if !f.variants[v.Name].Optional || !known || f.info.Check == nil {
-			return false
+// checkVariants checks all variants. It moves the optional ones that the system refuses to the absent ones,
+// with the reason.
+func (f *File) checkVariants(r *yamlfile.Reader) {
+	var possible []lab.Variant
+	for _, v := range f.Study.Variants {
+		refusal := f.checkVariant(r, &v)
+		if refusal != nil && f.variants[v.Name].Optional {
+			f.Study.Absent = append(f.Study.Absent,
+				lab.AbsentVariant{Name: v.Name, Summary: v.Summary, Reason: oneLine(refusal)})
+			continue
 		}
-		err := f.info.Check(v)
-		if err != nil {
-			f.Study.Absent = append(f.Study.Absent, lab.AbsentVariant{Name: v.Name,
-				Summary: cmp.Or(v.Summary, a.Summary), Reason: oneLine(err)})
+		if refusal != nil {
+			r.Problem(f.lines["variants."+v.Name], "variant %s: %s", v.Name, oneLine(refusal))
 		}
-		return err != nil
-	})
+		possible = append(possible, v)
+	}
+	f.Study.Variants = possible
 }
 
 // oneLine returns the message of an error with its lines joined by semicolons.
@@ -104,9 +104,10 @@ func (f *File) checkSystem(r *yamlfile.Reader) {
 	}
 }
 
-// checkVariant checks a variant against its architecture and the system. A variant without a summary gets
-// that of its architecture.
-func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
+// checkVariant checks a variant against its architecture, and returns why the system refuses it; nil if it
+// does not, or if its knobs are wrong, which are reported. A variant without a summary gets that of its
+// architecture.
+func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) (refusal error) {
 	line := f.lines["variants."+v.Name]
 	v.System = f.Study.System
 	architecture, found := f.info.Architecture(v.Architecture)
@@ -116,41 +117,50 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 			r.Problem(line, "variant %s: %s has no architecture %s", v.Name, f.info.Name,
 				unknown(v.Architecture, known, "it has"))
 		}
-		return
+		return nil
 	}
 	v.Summary = cmp.Or(v.Summary, architecture.Summary)
-	deployments := lab.Deployments()
-	switch {
-	case f.info.Foreign && v.Architecture == "compose":
-		deployments = []string{"compose"}
-	case f.info.Foreign && v.Architecture == "services":
-		deployments = []string{lab.DockerBridge, lab.Swarm, lab.Kubernetes}
-	case f.info.Foreign && v.Architecture == "image":
-		deployments = []string{lab.DockerBridge, lab.DockerHost, lab.Swarm, lab.Kubernetes}
-	case f.info.Foreign && v.Architecture == "url":
-		deployments = []string{lab.Process}
-	}
-	checkDeployment(r, line, "variant "+v.Name, v.Deployment, deployments)
-	scaled := len(v.Replicas) + len(v.Limits)
-	if slices.Contains([]string{"services", "image", "command"}, v.Architecture) {
-		scaled = 0 // Cleave starts the units of these architectures, and can scale them
-	}
-	scaled += len(v.Nodes) + len(v.Hosts) + len(v.Autoscale) + len(f.variants[v.Name].Deployed)
-	if f.info.Foreign && scaled > 0 {
-		r.Problem(line, "variant %s: Cleave cannot set replicas, limits or nodes of a system that others run: "+
-			"leave these keys out", v.Name)
+	if f.info.Foreign {
+		f.checkForeignVariant(r, *v)
+	} else {
+		checkDeployment(r, line, "variant "+v.Name, v.Deployment, lab.Deployments())
 	}
 	f.checkUnits(r, "variants."+v.Name, *v)
 	problems := len(r.Problems)
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
 		checkKnob(r, line, *v, architecture, name)
 	}
-	if f.info.Check != nil && len(r.Problems) == problems { // the system would report wrong knobs again
-		if err := f.info.Check(*v); err != nil {
-			r.Problem(line, "variant %s: %s", v.Name, oneLine(err))
-		}
-	}
+	knobsAreWrong := len(r.Problems) > problems // the system would report them again
 	f.checkPointNames(r, line, "variant "+v.Name, v.Points)
+	if f.info.Check == nil || knobsAreWrong {
+		return nil
+	}
+	return f.info.Check(*v)
+}
+
+// checkForeignVariant checks the deployment of a variant that is not part of Cleave, and refuses to scale
+// what Cleave does not start.
+func (f *File) checkForeignVariant(r *yamlfile.Reader, v lab.Variant) {
+	line := f.lines["variants."+v.Name]
+	deployments, limited := map[string][]string{
+		"compose":  {"compose"},
+		"services": {lab.DockerBridge, lab.Swarm, lab.Kubernetes},
+		"image":    {lab.DockerBridge, lab.DockerHost, lab.Swarm, lab.Kubernetes},
+		"url":      {lab.Process},
+	}[v.Architecture]
+	if !limited {
+		deployments = lab.Deployments()
+	}
+	checkDeployment(r, line, "variant "+v.Name, v.Deployment, deployments)
+	scaled := len(v.Nodes) + len(v.Hosts) + len(v.Autoscale)
+	scaled += len(f.variants[v.Name].Deployed)
+	if !slices.Contains([]string{"services", "image", "command"}, v.Architecture) { // Cleave starts their units
+		scaled += len(v.Replicas) + len(v.Limits)
+	}
+	if scaled > 0 {
+		r.Problem(line, "variant %s: Cleave cannot set replicas, limits or nodes of a system that others run: "+
+			"leave these keys out", v.Name)
+	}
 }
 
 // checkKnob checks that the architecture has the knob, and that the variant gives it an allowed value.

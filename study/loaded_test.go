@@ -86,6 +86,23 @@ func TestAnOptionalVariantThatCannotBeIsSetAside(t *testing.T) {
 	}
 }
 
+// TestMistakesInAnOptionalVariantAreReported: an optional variant with a mistake of its author is refused,
+// also if the system could not have it anyway.
+func TestMistakesInAnOptionalVariantAreReported(t *testing.T) {
+	for written, want := range map[string]string{
+		"knobs: {tell: steel}":  `architecture castle has no knob "tell"`,
+		"knobs: {till: stele}":  `knob till is "stele", expected paper or steel`,
+		"deployment: processes": `there is no deployment "processes"`,
+		"points: [middle]":      `names the point "middle"`,
+	} {
+		text := strings.Replace(string(kioskStudy("")), "optional: true", "optional: true, "+written, 1)
+		_, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", written, err, want)
+		}
+	}
+}
+
 // TestAStudyMayNeedAVariantThatIsSetAside for its twin and for the link of a host.
 func TestAStudyMayNeedAVariantThatIsSetAside(t *testing.T) {
 	text := strings.Replace(string(kioskStudy("design: {noise_floor: [c]}\nhosts: {far: {delay: 5ms}}\n")),
