@@ -37,8 +37,8 @@ func (b *builder) sharesOf(unit string) (cpuShares, Source) {
 type spanTimes struct{ run, statements, commits, messages float64 }
 
 // divide computes the shares of all units from their metered CPU time and the times of their spans. It notes
-// units that were not metered, and units without calls that used more than a microsecond of CPU time per
-// operation.
+// units that were not metered, and units and stores without time in calls that used more than a microsecond
+// of CPU time per operation.
 func (b *builder) divide(operations []*node) {
 	sums := map[string]*spanTimes{}
 	of := func(unit string) *spanTimes {
@@ -92,7 +92,8 @@ func (b *builder) divide(operations []*node) {
 		b.shares[unit] = s
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.CPU)) {
-		if sums[name] == nil && !b.stores[name].Server && b.CPU[name] > 1e-6 {
+		inNoCall := sums[name] == nil && b.perStore[name] == 0
+		if inNoCall && b.CPU[name] > 1e-6 {
 			b.note("%s used %s CPU time per operation, which is in no call", name, formatTime(duration(b.CPU[name])))
 		}
 	}
@@ -223,7 +224,8 @@ func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 			}
 			return (1-own.statements)*at.inStatements + (1-own.commits)*at.inCommits
 		})
-		if cpu, metered := b.CPU[name]; metered && b.stores[name].Server && b.perStore[name] > 0 {
+		cpu, metered := b.CPU[name]
+		if metered && b.stores[name].Server && inStore.N > 0 { // spans that last 0 s tell nothing of the CPU time
 			v.CPU = Distribution{Mean: duration(inStore.Seconds() * cpu / b.perStore[name]), Source: Meter,
 				N: inStore.N}
 		}

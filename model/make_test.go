@@ -247,6 +247,28 @@ func TestAServersCPUGoesToItsVisits(t *testing.T) {
 	expectTime(t, "the second visit", front.Calls[0].Visits[0].CPU, 45)
 }
 
+// TestVisitsOfNoTimeHaveNoCPU: a visit whose spans last 0 s gets none of its server's CPU time. If that is so
+// of all visits, a note says that the CPU time is in no call.
+func TestVisitsOfNoTimeHaveNoCPU(t *testing.T) {
+	for name, c := range map[string]struct {
+		length, cpu float64 // of the other visit, in microseconds
+		notes       int
+	}{"one of two": {100, 60, 0}, "all": {0, 0, 1}} {
+		end := 100 + int64(c.length)
+		trace := span("shop", "GET /", code, 0, 500, span("shop", "SELECT a", database, 100, end),
+			inComponent("stock", span("shop", "Stock", code, 200, 500,
+				span("shop", "SELECT b", database, 500, 500))))
+		m, notes := made(t, Evidence{Name: "instant", Traces: []*lab.SpanNode{trace},
+			CPU: map[string]float64{"shop": 100e-6, "shop-database": 60e-6}})
+		front := m.Operations[0].Call
+		expectTime(t, name+": the other visit", front.Visits[0].CPU, c.cpu)
+		expectTime(t, name+": the visit of 0 s", front.Calls[0].Visits[0].CPU, 0)
+		if len(notes) != c.notes {
+			t.Errorf("%s: notes %q, want %d", name, notes, c.notes)
+		}
+	}
+}
+
 // TestAChangeOutsideOfATransactionIsACommit, if spans show the transactions.
 func TestAChangeOutsideOfATransactionIsACommit(t *testing.T) {
 	trace := func() *lab.SpanNode {
