@@ -56,7 +56,11 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 		named:  map[string]string{},
 		stores: map[string]Store{}, noted: map[string]bool{}}
 	roots := map[string]*node{}
-	for _, t := range from.Traces {
+	b.Traces = slices.DeleteFunc(slices.Clone(from.Traces), isTooLong)
+	if n := len(from.Traces) - len(b.Traces); n > 0 {
+		b.note("left out: %s with a span of more than %v", lab.Count(n, "trace"), longest)
+	}
+	for _, t := range b.Traces {
 		b.within = map[string]bool{}
 		root := b.root(roots, t)
 		e := root.begin(t.End)
@@ -64,7 +68,8 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 		b.walk(t, e, nil)
 	}
 	if len(roots) == 0 {
-		return m, nil, fmt.Errorf("no trace is whole: a model needs all spans of an operation")
+		return m, nil, fmt.Errorf("no trace is whole, with spans of at most %v: a model needs all spans of an "+
+			"operation", longest)
 	}
 	operations := b.frequent(roots)
 	if from.CPU != nil {
@@ -84,6 +89,12 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 			Time: Summarise(root.times, from.Source), Call: b.call(root)})
 	}
 	return m, b.notes, nil
+}
+
+// isTooLong reports whether a span of a trace lasts longer than a model file allows, such as that of a
+// connection that stays open.
+func isTooLong(s *lab.SpanNode) bool {
+	return s.End-s.Start > longest.Nanoseconds() || slices.ContainsFunc(s.Children, isTooLong)
 }
 
 // builder turns traces into calls.

@@ -349,7 +349,7 @@ func TestComponentsKeepApart(t *testing.T) {
 }
 
 // TestWhatATraceLacks is reported, or does not matter: callees without spans, commits, calls for metered CPU
-// time, calls or operations beyond a limit, dropped spans, or any trace.
+// time, calls or operations beyond a limit, spans of at most an hour, dropped spans, or any trace.
 func TestWhatATraceLacks(t *testing.T) {
 	unanswered := span("shop", "GET /", code, 0, 500, to("bank", span("shop", "GET", transport, 100, 400)),
 		to("postgresql", span("shop", "SELECT", database, 400, 450)))
@@ -390,6 +390,13 @@ func TestWhatATraceLacks(t *testing.T) {
 	if len(m.Operations) != maxOperations || m.Operations[0].Weight != 2 || len(notes) != 1 {
 		t.Errorf("%d operations, the first has %g traces, notes %q", len(m.Operations), m.Operations[0].Weight,
 			notes)
+	}
+
+	open := span("shop", "GET /feed", code, 0, 500, async(span("shop", "stream", code, 0, 3_600_000_001)))
+	m, notes = made(t, Evidence{Name: "open", Traces: append(orders(1), open)})
+	want = "left out: 1 trace with a span of more than 1h0m0s"
+	if len(m.Operations) != 1 || len(notes) != 1 || notes[0] != want {
+		t.Errorf("%d operations, notes %q", len(m.Operations), notes)
 	}
 	m, _ = made(t, Evidence{Name: "dropped", Traces: orders(30), DroppedSpans: 7})
 	if weak := strings.Join(m.Weak(), "\n"); !strings.Contains(weak, "7 spans were dropped") {
