@@ -30,19 +30,25 @@ type Cohort struct {
 	Counts  []int64 `json:"counts,omitempty"`
 }
 
-// Check returns an error for a negative lag, an unknown bucket or a bucket without its count, as in a damaged
-// record. SumCohorts relies on valid buckets.
+// Check returns an error for a negative lag or count, an unknown bucket or a bucket without its count, as in
+// a damaged record. SumCohorts relies on valid buckets.
 func (c Cohorts) Check() error {
 	if c.Lag < 0 {
 		return fmt.Errorf("the lag of its cohorts is %g s", c.Lag)
 	}
 	for _, cohort := range c.All {
+		if cohort.OK < 0 {
+			return fmt.Errorf("a cohort has %d right answers", cohort.OK)
+		}
 		if len(cohort.Buckets) != len(cohort.Counts) {
 			return fmt.Errorf("a cohort has %d buckets and %d counts", len(cohort.Buckets), len(cohort.Counts))
 		}
-		for _, bucket := range cohort.Buckets {
+		for i, bucket := range cohort.Buckets {
 			if bucket < 0 || bucket >= TimeBuckets {
 				return fmt.Errorf("a cohort has the bucket %d: there are 0 to %d", bucket, TimeBuckets-1)
+			}
+			if n := cohort.Counts[i]; n < 0 {
+				return fmt.Errorf("a cohort has %d operations in the bucket %d", n, bucket)
 			}
 		}
 	}

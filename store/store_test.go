@@ -147,7 +147,8 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 	// The analysis uses buckets as indexes.
 	for _, cohorts := range []lab.Cohorts{{Lag: -1}, {All: []lab.Cohort{{Buckets: []int{1}}}},
 		{All: []lab.Cohort{{}, {Buckets: []int{lab.TimeBuckets}, Counts: []int64{1}}}},
-		{All: []lab.Cohort{{Buckets: []int{-1}, Counts: []int64{1}}}}} {
+		{All: []lab.Cohort{{Buckets: []int{-1}, Counts: []int64{1}}}},
+		{All: []lab.Cohort{{OK: -1}}}, {All: []lab.Cohort{{Buckets: []int{1}, Counts: []int64{-1}}}}} {
 		damaged := trial(1, 1, true)
 		damaged.Cohorts = &cohorts
 		testset.Must(t, f.Save(damaged, nil))
