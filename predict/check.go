@@ -78,7 +78,8 @@ type Check struct {
 	Tail        Compared // the 99th percentile, in seconds
 	CPU         Compared // CPU seconds per operation
 	// Decisive is set if a failure of the check withholds the answer: the check is at the rate of the
-	// question. If its placement was not measured there, it is at the nearest rate below or above.
+	// question, or else at the nearest rate below or above it. A check at a farther rate is decisive, too, if it
+	// compares something that no nearer check of its placement does.
 	Decisive bool
 }
 
@@ -134,14 +135,24 @@ func (q Question) checks(ctx context.Context, defaultHop *Hop) ([]Check, error) 
 	return all, nil
 }
 
-// nearer reports whether c is nearer to a rate than another check of its placement: c lies between the two,
-// or at the rate.
+// nearer reports whether c is nearer to a rate than another check of its placement and compares all that the
+// other one does: c lies between the two, or at the rate.
 func (c Check) nearer(rate float64, other Check) bool {
-	if c.Placement != other.Placement || model.SameRate(c.Rate, other.Rate) {
+	if c.Placement != other.Placement || model.SameRate(c.Rate, other.Rate) || !c.covers(other) {
 		return false
 	}
 	onlyAtRate := model.SameRate(c.Rate, rate) && !model.SameRate(other.Rate, rate)
 	return onlyAtRate || min(rate, other.Rate) < c.Rate && c.Rate < max(rate, other.Rate)
+}
+
+// covers reports whether all quantities that were measured for another check were measured for c.
+func (c Check) covers(other Check) bool {
+	for _, of := range [][2]Compared{{c.Time, other.Time}, {c.Tail, other.Tail}, {c.CPU, other.CPU}} {
+		if of[0].Measured == 0 && of[1].Measured > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Pooled returns one measurement for all trials of a placement with the same load, since single trials are

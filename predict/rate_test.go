@@ -271,6 +271,21 @@ func TestAHopLiesOnTheLineThroughItsRates(t *testing.T) {
 	}
 }
 
+// TestACheckHidesOnlyWhatItCompares: at the nearest rate no response time was measured, so a failed check of
+// that at the next one withholds the answer.
+func TestACheckHidesOnlyWhatItCompares(t *testing.T) {
+	q := splitStock()
+	q.Model.Measured[0].Time = model.Distribution{}
+	for _, rate := range []float64{50, 20} {
+		measuredAt(&q.Model, rate, q.Model.Measured[0].CPU.Mean, time.Millisecond)
+	}
+	a := predicted(t, q)
+	reasons := strings.Join(a.Withheld, "\n")
+	if !strings.Contains(reasons, "the mean response time at 50/s") || strings.Contains(reasons, "at 20/s") {
+		t.Errorf("withheld %q, want it for the time at 50/s alone", reasons)
+	}
+}
+
 // TestOneOfTwoChecksIsTheNearest: of two checks of a placement at most one is nearer to a rate than the
 // other, also if both are at the rate but not at the same rate as each other.
 func TestOneOfTwoChecksIsTheNearest(t *testing.T) {
