@@ -252,8 +252,12 @@ func (c *Check) fill(f figures, m model.Measurement) {
 
 // judge reports whether a check passes. beyond describes the first error beyond its margin, "" without any.
 func (c Check) judge() (beyond string, passed bool) {
+	where := ""
+	if c.Placement != "" {
+		where = " of " + c.Placement
+	}
 	if math.IsInf(c.CPU.Predicted, 1) {
-		return fmt.Sprintf("%g/s, which was measured, is predicted to overload the system", c.Rate), false
+		return fmt.Sprintf("%g/s%s, which was measured, is predicted to overload the system", c.Rate, where), false
 	}
 	what := "CPU per operation"
 	beyond, passed = c.CPU.Judge(MarginCPU, Gap{})
@@ -266,10 +270,6 @@ func (c Check) judge() (beyond string, passed bool) {
 	}
 	if beyond == "" {
 		return "", passed
-	}
-	where := ""
-	if c.Placement != "" {
-		where = " of " + c.Placement
 	}
 	return fmt.Sprintf("%s%s at %g/s is predicted %s", what, where, c.Rate, beyond), passed
 }

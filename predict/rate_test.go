@@ -286,6 +286,16 @@ func TestACheckHidesOnlyWhatItCompares(t *testing.T) {
 	}
 }
 
+// TestOverloadsAreTold of each placement that was measured.
+func TestOverloadsAreTold(t *testing.T) {
+	for placement, want := range map[string]string{"": "70/s, which", "stock": "70/s of stock, which"} {
+		c := Check{Placement: placement, Rate: 70, CPU: Compared{math.Inf(1), 1}}
+		if beyond, passed := c.judge(); passed || !strings.HasPrefix(beyond, want) {
+			t.Errorf("%q, passed %t, want %q", beyond, passed, want)
+		}
+	}
+}
+
 // TestOneOfTwoChecksIsTheNearest: of two checks of a placement at most one is nearer to a rate than the
 // other, also if both are at the rate but not at the same rate as each other.
 func TestOneOfTwoChecksIsTheNearest(t *testing.T) {
