@@ -28,6 +28,9 @@ type Rounds struct {
 // during a run affect all sides alike. It returns the results: one list per side, in
 // the order of the sides, with one value per round. It stops at the first failed trial.
 func Play[M any](ctx context.Context, rounds Rounds, sides ...Side[M]) ([][]M, error) {
+	if rounds.Count < 1 {
+		return nil, fmt.Errorf("%d rounds, expected at least 1", rounds.Count)
+	}
 	random := rand.New(rand.NewPCG(rounds.Seed, 0))
 	results := make([][]M, len(sides))
 	for round := 1; round <= rounds.Count; round++ {

@@ -34,6 +34,15 @@ func spies(count int, order *[]int) []Side[played] {
 	return sides
 }
 
+// TestPlayNeedsARound: without one there would be no figures.
+func TestPlayNeedsARound(t *testing.T) {
+	var order []int
+	_, err := Play(t.Context(), Rounds{Story: &bytes.Buffer{}}, spies(2, &order)...)
+	if err == nil || len(order) > 0 {
+		t.Errorf("of 0 rounds %d trials were played: %v", len(order), err)
+	}
+}
+
 func TestPlay(t *testing.T) {
 	const sides, count = 4, 5
 	run := func(seed uint64) (order []int, results [][]played, story string) {
