@@ -1,6 +1,6 @@
 // Command bench measures the simulator: its events per second of CPU time, on systems from one processor to
-// 10,000 services; the CPU time of a million operations of 10,000 services, after a warm-up of 100,000 that
-// counts, too; and whether memory grows with simulated time.
+// 10,000 services; the CPU time of a million operations of 10,000 services, the warm-up among them; and
+// whether memory grows with simulated time.
 //
 // It prints a table and writes the figures as JSON to the file named by -out. Whether the results of a
 // simulation are right is tested in package sim.
@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/figures"
@@ -40,34 +39,28 @@ type trial struct {
 	allocated float64 // bytes
 }
 
-// measured returns a function that simulates a number of operations of a system, after a warm-up of a tenth
-// as many, and returns the cost of both.
+// measured returns a function that simulates a number of operations of a system, the first tenth of them as a
+// warm-up, and returns what all of them cost.
 func measured(s sim.System, operations int) func(context.Context, uint64) (trial, error) {
 	return func(ctx context.Context, seed uint64) (trial, error) {
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		cpu := cpuSeconds()
+		cpu := figures.OwnCPU()
 		start := time.Now()
-		r, err := sim.Run(ctx, s, sim.Options{Seed: seed, WarmUp: operations / 10, Batches: 20,
-			PerBatch: operations / 20, Quantiles: []float64{0.5, 0.99}})
+		const batches = 20
+		warmUp := operations / 10
+		r, err := sim.Run(ctx, s, sim.Options{Seed: seed, WarmUp: warmUp, Batches: batches,
+			PerBatch: (operations - warmUp) / batches, Quantiles: []float64{0.5, 0.99}})
 		if err != nil {
 			return trial{}, err
 		}
-		t := trial{events: float64(r.Events), cpu: cpuSeconds() - cpu, wall: time.Since(start).Seconds()}
+		used := figures.OwnCPU() - cpu
+		t := trial{events: float64(r.Events), cpu: used.Seconds(), wall: time.Since(start).Seconds()}
 		runtime.ReadMemStats(&after)
 		t.allocated = float64(after.TotalAlloc - before.TotalAlloc)
 		return t, nil
 	}
-}
-
-// cpuSeconds returns the CPU time of this process, user and system.
-func cpuSeconds() float64 {
-	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		return 0
-	}
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano()).Seconds()
 }
 
 // bench simulates all systems in rounds and publishes the figures.
