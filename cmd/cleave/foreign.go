@@ -239,10 +239,7 @@ func (f *foreignFlags) system(argument string) (external.Definition, error) {
 	if err != nil || len(parts) < 2 {
 		return f.oneSystem(argument)
 	}
-	name, path, named := strings.Cut(parts[0], "=")
-	if !named {
-		name, path = "", parts[0]
-	}
+	name, path := cutName(parts[0])
 	file, err := external.Open(path)
 	if err != nil || !file.IsSystem() {
 		return f.oneSystem(argument)
@@ -254,12 +251,25 @@ func (f *foreignFlags) system(argument string) (external.Definition, error) {
 	return d, err
 }
 
+// cutName cuts "name=" off the path of a file. A path that exists has no name: its "=" is part of it.
+func cutName(argument string) (name, path string) {
+	name, path, named := strings.Cut(argument, "=")
+	if !named || exists(argument) {
+		return "", argument
+	}
+	return name, path
+}
+
+// exists reports whether there is a file or a folder.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // oneSystem returns the system of an argument without changes.
 func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
 	file, err := external.Open(argument)
-	_, statErr := os.Stat(argument)
-	exists := statErr == nil
-	if name, path, named := strings.Cut(argument, "="); named && !exists {
+	if name, path := cutName(argument); path != argument {
 		if file, err := external.Open(path); err == nil && file.HasServices() {
 			return file.Definition(name, f.url)
 		}
@@ -267,7 +277,7 @@ func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
 	switch {
 	case err == nil:
 		return file.Definition("", f.url)
-	case exists || isYAML(argument):
+	case exists(argument) || isYAML(argument):
 		return external.Definition{}, fmt.Errorf("read the system file: %w", err)
 	}
 	return external.Inline(argument)

@@ -101,16 +101,18 @@ func TestTextsOfOthersStayInComments(t *testing.T) {
 	}
 }
 
-// TestAPathWithBlanksCanBeChanged by --to of explain: its blanks do not begin changes.
-func TestAPathWithBlanksCanBeChanged(t *testing.T) {
-	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{"my shop/compose.yaml": `services:
+// TestAnyPathCanBeChanged by --to of explain: its blanks do not begin changes, and its "=" ends no name.
+func TestAnyPathCanBeChanged(t *testing.T) {
+	for _, folder := range []string{"my shop", "shop=1"} {
+		dir := t.TempDir()
+		writeFiles(t, dir, map[string]string{folder + "/compose.yaml": `services:
   web: {image: nginx, ports: ["8080:80"]}
 `})
-	path := filepath.Join(dir, "my shop", "compose.yaml")
-	s := makePlan(t, "explain", path, "--to", "web.replicas=2", "--rate", "10").Study
-	if len(s.Steps) != 1 || s.Steps[0].Knob() != "web.replicas" {
-		t.Errorf("the steps are %+v", s.Steps)
+		path := filepath.Join(dir, folder, "compose.yaml")
+		s := makePlan(t, "explain", path, "--to", "web.replicas=2", "--rate", "10").Study
+		if len(s.Steps) != 1 || s.Steps[0].Knob() != "web.replicas" {
+			t.Errorf("in %s the steps are %+v", folder, s.Steps)
+		}
 	}
 }
 
