@@ -195,8 +195,7 @@ func (f *File) checkLevels(r *yamlfile.Reader, line int, p lab.Point) {
 		case !set:
 			r.Problem(line, "point %s does not set %s (%s)", p.Name, parameter.Name, parameter.Summary)
 		case math.IsNaN(level): // reported by the reader
-		case level < parameter.Min || level > parameter.Max ||
-			level != math.Trunc(level) && !parameter.Share && !f.planned:
+		case !f.isLevel(parameter, level):
 			kind := "whole number"
 			if parameter.Share {
 				kind = "share"
@@ -205,6 +204,15 @@ func (f *File) checkLevels(r *yamlfile.Reader, line int, p lab.Point) {
 				p.Name, parameter.Name, level, kind, parameter.Min, parameter.Max)
 		}
 	}
+}
+
+// isLevel reports whether a level is within the limits of its parameter. In a plan, where levels are scaled,
+// they need not be whole numbers.
+func (f *File) isLevel(p lab.Parameter, level float64) bool {
+	if level < p.Min || level > p.Max {
+		return false
+	}
+	return p.Share || f.planned || level == math.Trunc(level)
 }
 
 // checkFactor refuses a factor that is no parameter of the system.
@@ -219,7 +227,10 @@ func (f *File) checkFactor(r *yamlfile.Reader, line int, factor string) {
 // checkName refuses a name that is not one of the known variants. It refuses none in a plan, where names may
 // be those of variants that were left out when the plan was made. what names the key in messages.
 func (f *File) checkName(r *yamlfile.Reader, line int, what, name string, known []string) {
-	if name != "" && !f.planned && !slices.Contains(known, name) {
+	if f.planned || name == "" {
+		return
+	}
+	if !slices.Contains(known, name) {
 		r.Problem(line, "%s names the variant %s", what, unknown(name, known, "there are"))
 	}
 }
@@ -227,9 +238,12 @@ func (f *File) checkName(r *yamlfile.Reader, line int, what, name string, known 
 // checkPointNames refuses names that are not points of the study. It refuses none in a plan, for the reason
 // that checkName gives.
 func (f *File) checkPointNames(r *yamlfile.Reader, line int, what string, names []string) {
+	if f.planned {
+		return
+	}
 	known := f.pointNames()
 	for _, name := range names {
-		if !f.planned && !slices.Contains(known, name) {
+		if !slices.Contains(known, name) {
 			r.Problem(line, "%s names the point %s", what, unknown(name, known, "there are"))
 		}
 	}
@@ -283,16 +297,25 @@ func (f *File) checkClaimKind(r *yamlfile.Reader, place string, c lab.Claim) {
 	if test.Exponent && c.Factor == "" {
 		r.Problem(line, "claim %s: a claim of kind %s needs the key \"factor\"", c.ID, c.Kind)
 	}
-	if c.AgainstMetric != "" && (!test.Against || test.Exponent) {
+	comparesMetrics := test.Against && !test.Exponent
+	if c.AgainstMetric != "" && !comparesMetrics {
 		r.Problem(line, "claim %s: a claim of kind %s has no use for the key \"against_metric\"", c.ID, c.Kind)
 	}
 	if c.Factor != "" {
 		f.checkFactor(r, line, c.Factor)
 	}
+	f.checkRange(r, place, c, test)
+}
+
+// checkRange checks the range of a claim, or that it has none if the test of its kind has no use for one.
+func (f *File) checkRange(r *yamlfile.Reader, place string, c lab.Claim, test lab.ClaimTest) {
+	line := f.lines[place]
 	// A file may set a bound to 0: its line shows that. A plan has no lines.
-	ranged := test.Range || f.lines[place+".low"]+f.lines[place+".high"] > 0 || c.Low != 0 || c.High != 0
+	written := f.lines[place+".low"] > 0 || f.lines[place+".high"] > 0
+	ranged := test.Range || written || c.Low != 0 || c.High != 0
+	takesRange := test.Range || c.Kind == lab.ClaimEquivalent
 	switch {
-	case ranged && !f.planned && !test.Range && c.Kind != lab.ClaimEquivalent:
+	case ranged && !takesRange && !f.planned:
 		r.Problem(line, "claim %s: a claim of kind %s has no use for the keys \"low\" and \"high\"", c.ID, c.Kind)
 	case c.Low < 0 && !test.Exponent:
 		r.Problem(line, "claim %s: low is %g, expected a number from 0 up: only an exponent can be negative",

@@ -60,7 +60,11 @@ func (f *File) checkFaults(r *yamlfile.Reader) {
 			r.Problem(line, "%s takes no faults: its job cannot go on without one of its units", f.info.Name)
 			return
 		}
-		if load := f.Study.Load; load != nil && !f.planned && fault.After >= load.Duration {
+		load := f.Study.Load
+		if load == nil || f.planned {
+			continue
+		}
+		if fault.After >= load.Duration {
 			r.Problem(line, "the fault of %s begins %g s after the start of a load that lasts %g s: no part of the "+
 				"load would have it", fault.Target, fault.After, load.Duration)
 		}

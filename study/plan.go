@@ -63,9 +63,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 			s.Variants = restrict(s.Variants, f.Quick.RestrictedPoints)
 		}
 		s.Load = quickLoad(s.Load, f.Quick.Load)
-		// The author's time is that of the unchanged quick profile.
-		if len(o.Points) == 0 && o.Blocks == nil && o.Scale == nil && o.Deployment == "" && len(o.Runtimes) == 0 &&
-			o.Profiled == nil && o.Knobs == nil {
+		if !o.changesProfile() { // the author's time is that of the unchanged quick profile
 			s.Took = f.Quick.Took
 		}
 	}
@@ -98,6 +96,12 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	s.Trends = chooseTrends(s)
 	f.resolveSteps(&s)
 	return s, nil
+}
+
+// changesProfile reports whether the options change how long the trials of a profile take.
+func (o Options) changesProfile() bool {
+	return len(o.Points) > 0 || len(o.Runtimes) > 0 || o.Blocks != nil || o.Scale != nil || o.Profiled != nil ||
+		o.Deployment != "" || o.Knobs != nil
 }
 
 // problem returns a mistake in the options as Problems of the file.
@@ -136,25 +140,10 @@ const knobRuntime = "runtime"
 func (f *File) leaveOut(s *lab.Study, o Options) error {
 	s.Absent = slices.Clone(s.Absent)
 	s.Variants = slices.DeleteFunc(slices.Clone(s.Variants), func(v lab.Variant) bool {
-		var err error
-		a, _ := f.info.Architecture(v.Architecture)
-		if of := a.KnobValue(v, knobRuntime); len(o.Runtimes) > 0 && of != "" && !slices.Contains(o.Runtimes, of) {
-			err = fmt.Errorf("its runtime is %s, and only %s is asked for", of, strings.Join(o.Runtimes, ", "))
-		}
-		if o.Quick && (len(f.Quick.Variants) > 0 && !slices.Contains(f.Quick.Variants, v.Name) ||
-			len(o.Points) == 0 && !playsAtSome(v, f.Quick.RestrictedPoints)) {
-			err = cmp.Or(err, errors.New("the quick profile leaves it out"))
-		}
-		if only := f.variants[v.Name].Only; len(only) > 0 && !slices.Contains(only, v.Deployment) {
-			err = cmp.Or(err, fmt.Errorf("it is played with --deploy %s only", strings.Join(only, " or ")))
-		}
-		unasked := err != nil // the reasons so far are choices of the user, those below limits of the host
-		optional := f.variants[v.Name].Optional
-		if optional && o.Refuses != nil {
-			err = cmp.Or(err, o.Refuses(v))
-		}
-		if optional && f.info.Check != nil {
-			err = cmp.Or(err, f.info.Check(v))
+		err := f.unasked(v, o)
+		unasked := err != nil
+		if !unasked && f.variants[v.Name].Optional {
+			err = f.impossible(v, o)
 		}
 		if err != nil {
 			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary, Reason: oneLine(err),
@@ -169,6 +158,42 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 		}
 	}
 	return nil
+}
+
+// unasked returns why the choices of the user leave out a variant, or nil.
+func (f *File) unasked(v lab.Variant, o Options) error {
+	a, _ := f.info.Architecture(v.Architecture)
+	if runtime := a.KnobValue(v, knobRuntime); runtime != "" && !isChosen(o.Runtimes, runtime) {
+		return fmt.Errorf("its runtime is %s, and only %s is asked for", runtime, strings.Join(o.Runtimes, ", "))
+	}
+	if o.Quick {
+		playsHere := len(o.Points) > 0 || playsAtSome(v, f.Quick.RestrictedPoints)
+		if !playsHere || !isChosen(f.Quick.Variants, v.Name) {
+			return errors.New("the quick profile leaves it out")
+		}
+	}
+	if only := f.variants[v.Name].Only; !isChosen(only, v.Deployment) {
+		return fmt.Errorf("it is played with --deploy %s only", strings.Join(only, " or "))
+	}
+	return nil
+}
+
+// impossible returns why this host or the system cannot have a variant, or nil.
+func (f *File) impossible(v lab.Variant, o Options) error {
+	if o.Refuses != nil {
+		if err := o.Refuses(v); err != nil {
+			return err
+		}
+	}
+	if f.info.Check != nil {
+		return f.info.Check(v)
+	}
+	return nil
+}
+
+// isChosen reports whether a name is among the chosen ones. If there are none, all are chosen.
+func isChosen(chosen []string, name string) bool {
+	return len(chosen) == 0 || slices.Contains(chosen, name)
 }
 
 // dropPoints removes the points that this host cannot play, and adds a note for each. One must remain.
@@ -191,11 +216,14 @@ func (f *File) dropPoints(s *lab.Study) error {
 	return nil
 }
 
+// isValidScale reports whether a study can be scaled by a factor. NaN is none.
+func isValidScale(scale float64) bool { return scale > 0 && scale <= maxScale }
+
 // scaledLoad returns a load whose duration, ramp-up and search are longer by a factor. Its warm-up is the
 // same.
 func scaledLoad(load *lab.Load, scale float64) (*lab.Load, error) {
-	const shortest = 1.0                                  // seconds
-	if load == nil || !(scale > 0 && scale <= maxScale) { // choosePoints refuses such a scale
+	const shortest = 1.0                     // seconds
+	if load == nil || !isValidScale(scale) { // choosePoints refuses such a scale
 		return load, nil
 	}
 	changed := *load
@@ -268,7 +296,7 @@ func (f *File) choosePoints(names []string, scale float64) (chosen []lab.Point, 
 				Message: "there is no point " + unknown(name, f.pointNames(), "there are")})
 		}
 	}
-	if !(scale > 0 && scale <= maxScale) {
+	if !isValidScale(scale) {
 		problems = append(problems, yamlfile.Problem{File: f.Path,
 			Message: fmt.Sprintf("scale is %g, expected a number above 0 up to %d", scale, maxScale)})
 	}
@@ -276,7 +304,7 @@ func (f *File) choosePoints(names []string, scale float64) (chosen []lab.Point, 
 		return nil, nil, problems
 	}
 	for _, p := range f.Study.Points {
-		if len(names) == 0 || slices.Contains(names, p.Name) {
+		if isChosen(names, p.Name) {
 			chosen = append(chosen, f.scale(p, scale))
 		} else {
 			unasked = append(unasked, p.Name)

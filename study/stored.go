@@ -59,7 +59,8 @@ func (f *File) checkNames(r *yamlfile.Reader) {
 	if s.Schema != "" && s.Schema != lab.StudySchema {
 		r.Problem(f.lines["schema"], "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
 	}
-	if (s.Name != "" || f.planned) && !yamlfile.IsName(s.Name) {
+	isMissing := s.Name == "" && !f.planned // reported by the reader
+	if !isMissing && !yamlfile.IsName(s.Name) {
 		r.Problem(f.lines["name"], "name is %q, expected at most %d lower-case letters, digits, dots and "+
 			"dashes", s.Name, yamlfile.MaxName)
 	}
@@ -242,8 +243,12 @@ func (f *File) checkForeign(r *yamlfile.Reader) {
 			r.Problem(0, "variant %s is of an external system, which %s is not", v.Name, f.info.Name)
 		}
 	}
-	if l := f.Study.Load; l != nil && (len(l.Scenario) > 0 && string(l.Scenario) != "null" || len(l.Files) > 0 ||
-		l.Consent != "") {
+	l := f.Study.Load
+	if l == nil {
+		return
+	}
+	hasScenario := len(l.Scenario) > 0 && string(l.Scenario) != "null"
+	if hasScenario || len(l.Files) > 0 || l.Consent != "" {
 		r.Problem(0, "the load brings a scenario, files or a list of hosts, which %s does not take", f.info.Name)
 	}
 }
@@ -251,12 +256,15 @@ func (f *File) checkForeign(r *yamlfile.Reader) {
 // checkTwins refuses twins that differ from their originals in more than name and points.
 func (f *File) checkTwins(r *yamlfile.Reader) {
 	for _, v := range f.Study.Variants {
+		if v.TwinOf == "" {
+			continue
+		}
 		original, found := f.Study.Variant(v.TwinOf)
 		same := original
 		same.Name = v.Name
 		same.TwinOf = v.TwinOf
 		same.Points = v.Points
-		if v.TwinOf != "" && (!found || original.TwinOf != "" || !reflect.DeepEqual(v, same)) {
+		if !found || original.TwinOf != "" || !reflect.DeepEqual(v, same) {
 			r.Problem(0, "variant %s is no twin of %q, expected a copy of it under another name", v.Name, v.TwinOf)
 		}
 	}
@@ -282,8 +290,9 @@ func (f *File) checkTrials(r *yamlfile.Reader, trials []lab.PlannedTrial) {
 	for i, t := range trials {
 		v, known := f.Study.Variant(t.Variant)
 		_, knownPoint := f.Study.Point(t.Point)
-		if t.Number != i+1 || t.Block < 1 || t.Block > f.Study.Design.Blocks || !known || !knownPoint ||
-			!v.RunsAt(t.Point) {
+		inDesign := 1 <= t.Block && t.Block <= f.Study.Design.Blocks
+		plays := known && knownPoint && v.RunsAt(t.Point)
+		if t.Number != i+1 || !inDesign || !plays {
 			r.Problem(0, "trial %d of the plan (number %d, block %d, variant %q at point %q) is none of the study",
 				i+1, t.Number, t.Block, t.Variant, t.Point)
 			return

@@ -120,7 +120,8 @@ func uncompared(base lab.AbsentVariant) string {
 func withTwin(s lab.Study) lab.Study {
 	d := &s.Design
 	first := slices.IndexFunc(s.Variants, func(v lab.Variant) bool {
-		return len(d.NoiseFloorPoints) == 0 || len(intersection(pointsOf(s, v), d.NoiseFloorPoints)) > 0
+		common := intersection(pointsOf(s, v), d.NoiseFloorPoints)
+		return len(d.NoiseFloorPoints) == 0 || len(common) > 0
 	})
 	if first < 0 {
 		return s
