@@ -130,13 +130,15 @@ func Summarise(values []float64, source Source) Distribution {
 	for _, v := range values {
 		sum += v
 	}
-	d := Distribution{Mean: duration(sum / float64(len(values))), Source: source, N: len(values)}
+	mean := sum / float64(len(values))
+	d := Distribution{Mean: duration(mean), Source: source, N: len(values)}
 	if d.Mean == 0 || len(values) < leastForQuantiles {
 		return d
 	}
 	d.Quantiles = Quantiles{}
 	for _, share := range []float64{0, 0.25, 0.5, 0.75, 0.9, 0.99, 1} {
-		d.Quantiles[quantileName(share)] = duration(values[int(share*float64(len(values)-1)+0.5)])
+		nearest := int(share*float64(len(values)-1) + 0.5)
+		d.Quantiles[quantileName(share)] = duration(values[nearest])
 	}
 	return d
 }

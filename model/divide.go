@@ -151,9 +151,8 @@ func (b *builder) call(n *node) Call {
 		c.Hop = n.hopCost(hopSource, own, callers)
 	}
 	// The order of calls is that of the mean number of calls that their caller has made before each.
-	slices.SortStableFunc(n.calls, func(x, y *node) int {
-		return cmp.Compare(float64(x.before)/float64(len(x.seen)), float64(y.before)/float64(len(y.seen)))
-	})
+	before := func(callee *node) float64 { return float64(callee.before) / float64(len(callee.seen)) }
+	slices.SortStableFunc(n.calls, func(x, y *node) int { return cmp.Compare(before(x), before(y)) })
 	for _, callee := range n.calls {
 		c.Calls = append(c.Calls, b.call(callee))
 	}

@@ -282,8 +282,9 @@ func (c *clientSpan) end(from *execution) {
 // around it, or nil.
 func (b *builder) walk(s *lab.SpanNode, e *execution, by *clientSpan) {
 	own := seconds(s.Self)
-	// A call, or the sending of a message. A statement for which the caller does not wait is still a visit.
-	client := s.Kind == lab.SegmentTransport || s.Async && !s.Serves && s.Kind != lab.SegmentDatabase
+	// A statement for which the caller does not wait is a visit, and no message.
+	sendsMessage := s.Async && !s.Serves && s.Kind != lab.SegmentDatabase
+	client := s.Kind == lab.SegmentTransport || sendsMessage
 	if client && by == nil {
 		by = &clientSpan{async: s.Async}
 		defer by.end(e)
@@ -329,16 +330,16 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 		return
 	}
 	verb, _, _ := strings.Cut(strings.ToUpper(s.Name), " ")
-	commits := verb == "COMMIT" ||
-		b.Transactions && !b.within[store.Name] && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, verb)
+	changes := slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, verb)
+	commitsAlone := b.Transactions && !b.within[store.Name] && changes
 	// The name of a client's span ends with the store. ROLLBACK TO a savepoint does not end the transaction.
 	statement := strings.TrimSuffix(s.Name, " to "+s.Peer)
-	if rollback := strings.EqualFold(statement, "ROLLBACK"); rollback || verb == "BEGIN" || verb == "COMMIT" {
+	if verb == "BEGIN" || verb == "COMMIT" || strings.EqualFold(statement, "ROLLBACK") {
 		b.within[store.Name] = verb == "BEGIN"
 	} else {
 		v.statements++
 	}
-	if commits {
+	if verb == "COMMIT" || commitsAlone {
 		v.commits++
 		v.inCommits += own
 	} else {
@@ -359,7 +360,8 @@ func (b *builder) callee(s *lab.SpanNode, from *execution, by *clientSpan) *exec
 		b.note("calls more than %d levels deep are counted as work of their caller", maxLevels)
 		return nil
 	}
-	like := node{component: component, name: tidy(s.Name), unit: unit, async: s.Async || by != nil && by.async,
+	follows := by != nil && by.async
+	like := node{component: component, name: tidy(s.Name), unit: unit, async: s.Async || follows,
 		crosses: unit != from.of.unit, depth: from.of.depth + 1, caller: from.of}
 	i := slices.IndexFunc(from.of.calls, func(n *node) bool {
 		return n.component == like.component && n.name == like.name && n.async == like.async &&

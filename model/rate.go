@@ -20,7 +20,10 @@ func SameRate(a, b float64) bool { return math.Abs(math.Log(a/b)) <= 0.1 }
 // SameLoad reports whether two measurements have the same load: nearly the same rate, or equally many
 // users who never pause.
 func (m Measurement) SameLoad(other Measurement) bool {
-	return m.Users == other.Users && (m.Users > 0 || SameRate(m.Rate, other.Rate))
+	if m.Users > 0 || other.Users > 0 {
+		return m.Users == other.Users
+	}
+	return SameRate(m.Rate, other.Rate)
 }
 
 // RatedCPU returns the CPU seconds of an operation at each rate at which the system was measured in its

@@ -99,7 +99,8 @@ func showCall(w io.Writer, c *Call, depth int, ofCaller float64) {
 	}
 	var visits []string
 	for _, v := range c.Visits {
-		visits = append(visits, fmt.Sprintf("%s (%.3g, %.3g)", formatTime(v.Wait.Mean), v.Statements, v.Commits))
+		wait := formatTime(v.Wait.Mean)
+		visits = append(visits, fmt.Sprintf("%s (%.3g, %.3g)", wait, v.Statements, v.Commits))
 	}
 	hop := ""
 	if c.Hop != nil {
@@ -157,7 +158,9 @@ func (m Model) Weak() (weak []string) {
 	few := 0
 	for _, o := range m.Operations {
 		o.Call.Executions(func(c *Call, _ float64) {
-			metered = metered && (c.CPU.Mean == 0 || c.CPU.Source != Trace)
+			if c.CPU.Mean > 0 && c.CPU.Source == Trace {
+				metered = false
+			}
 			if c.Source == Guess {
 				guessed++
 			} else if c.N < fewSamples {
@@ -188,7 +191,10 @@ func (m Model) Weak() (weak []string) {
 		note("CPU times that come from traces are self times, an upper bound: nobody has metered them")
 	}
 	for _, t := range m.Measured {
-		if off := cpu/t.CPU.Seconds() - 1; t.Placement == "" && t.CPU.Mean > 0 && math.Abs(off) > muchUnexplained {
+		if t.Placement != "" || t.CPU.Mean == 0 {
+			continue
+		}
+		if off := cpu/t.CPU.Seconds() - 1; math.Abs(off) > muchUnexplained {
 			note("at %s/s: its calls explain %s of %s CPU time per operation (%+.0f %%)", lab.Plain(t.Rate),
 				formatTime(duration(cpu)), formatTime(t.CPU.Mean), 100*off)
 		}
