@@ -25,9 +25,10 @@ const confidence = 0.9
 // from them with replacement.
 func resampled(m model.Model, random *rand.Rand) model.Model {
 	move := func(d *model.Distribution) {
-		if d.N > 0 && d.Source != model.Guess {
+		if isSampled(d.N, d.Source) {
 			relative := variation(*d) / math.Sqrt(float64(d.N))
-			d.Mean = time.Duration(float64(d.Mean) * math.Exp(relative*random.NormFloat64()))
+			factor := math.Exp(relative * random.NormFloat64())
+			d.Mean = time.Duration(float64(d.Mean) * factor)
 		}
 	}
 	m.Measured = redrawn(m.Measured, random)
@@ -46,11 +47,15 @@ func resampled(m model.Model, random *rand.Rand) model.Model {
 			move(&c.Visits[i].CPU)
 			move(&c.Visits[i].Wait)
 		}
-		if _, fraction := math.Modf(c.Count); fraction > 0 && c.N > 0 && c.Source != model.Guess {
-			c.Count *= math.Exp(random.NormFloat64() / math.Sqrt(float64(c.N)))
+		if _, fraction := math.Modf(c.Count); fraction > 0 && isSampled(c.N, c.Source) {
+			shift := random.NormFloat64() / math.Sqrt(float64(c.N))
+			c.Count *= math.Exp(shift)
 		}
 	})
 }
+
+// isSampled reports whether a number comes from n measured values, and not from a guess.
+func isSampled(n int, source model.Source) bool { return n > 0 && source != model.Guess }
 
 // redrawn replaces each measurement by one of the same placement and load.
 func redrawn(all []model.Measurement, random *rand.Rand) []model.Measurement {

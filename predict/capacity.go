@@ -182,7 +182,8 @@ func (a *Answer) worstCapacity() (most float64) {
 func measuredCapacity(m model.Model, cores float64) (users int, rate, used float64) {
 	used = 1
 	for _, of := range Pooled(m.Measured) {
-		if of.Users > 0 && of.Placement == "" && of.Rate > rate {
+		isCapacity := of.Users > 0 && of.Placement == ""
+		if isCapacity && of.Rate > rate {
 			users = of.Users
 			rate = of.Rate
 			used = min(1, of.Rate*of.CPU.Mean.Seconds()/cores)

@@ -112,7 +112,9 @@ func unitOf(units []model.Unit, component string) int {
 
 // isUnit reports whether a group has exactly the components of a unit.
 func isUnit(u model.Unit, group []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(u.Components)), slices.Sorted(slices.Values(group)))
+	has := slices.Sorted(slices.Values(u.Components))
+	wanted := slices.Sorted(slices.Values(group))
+	return slices.Equal(has, wanted)
 }
 
 // split moves components into a unit of their own, with one replica. If they are all components of one unit,

@@ -47,6 +47,9 @@ type Gap struct{ Low, High float64 }
 // wide reports whether the ends of the gap are more than a factor of two apart: then the median says little.
 func (g Gap) wide() bool { return g.Low > 0 && g.High > 2*g.Low }
 
+// holds reports whether a median lies in the gap; an unknown gap holds none.
+func (g Gap) holds(median float64) bool { return g.Low > 0 && g.Low <= median && median <= g.High }
+
 // MedianGap returns the gap of a measurement.
 func MedianGap(m model.Measurement) Gap {
 	return Gap{m.Time.Quantiles["p45"].Seconds(), m.Time.Quantiles["p55"].Seconds()}
@@ -60,7 +63,7 @@ func (c Compared) Judge(margin float64, gap Gap) (beyond string, right bool) {
 		return "", true
 	}
 	beyond = fmt.Sprintf("%+.0f %% off, beyond the margin of %.0f %%", 100*off, 100*margin)
-	if gap.Low == 0 || c.Predicted < gap.Low || c.Predicted > gap.High {
+	if !gap.holds(c.Predicted) {
 		return beyond, false
 	}
 	return fmt.Sprintf("%s, but between the measured 45th and 55th percentiles, %s and %s: it counts as right",
@@ -119,8 +122,8 @@ func (q Question) checks(ctx context.Context, defaultHop *Hop) ([]Check, error) 
 		c := Check{Placement: m.Placement, Rate: m.Rate}
 		f, err := placed.play(ctx, m.Rate, q.Operations, q.Seed)
 		if overloaded(err) {
-			f = figures{median: math.Inf(1), mean: math.Inf(1), p99: math.Inf(1), cpu: math.Inf(1),
-				utilization: 1}
+			endless := math.Inf(1)
+			f = figures{median: endless, mean: endless, p99: endless, cpu: endless, utilization: 1}
 			err = nil
 		}
 		if err != nil {
@@ -141,8 +144,10 @@ func (c Check) nearer(rate float64, other Check) bool {
 	if c.Placement != other.Placement || model.SameRate(c.Rate, other.Rate) || !c.covers(other) {
 		return false
 	}
-	onlyAtRate := model.SameRate(c.Rate, rate) && !model.SameRate(other.Rate, rate)
-	return onlyAtRate || min(rate, other.Rate) < c.Rate && c.Rate < max(rate, other.Rate)
+	if model.SameRate(c.Rate, rate) && !model.SameRate(other.Rate, rate) {
+		return true
+	}
+	return min(rate, other.Rate) < c.Rate && c.Rate < max(rate, other.Rate)
 }
 
 // covers reports whether all quantities that were measured for another check were measured for c.

@@ -76,7 +76,9 @@ func (h *Hop) at(used float64) *Hop {
 	}
 	there := *h
 	cpu, elapsed, shares := h.values(false)
-	there.set(valueOnLine(shares, cpu, used, h.CPU), valueOnLine(shares, elapsed, used, h.elapsed()))
+	cpuThere := valueOnLine(shares, cpu, used, h.CPU)
+	elapsedThere := valueOnLine(shares, elapsed, used, h.elapsed())
+	there.set(cpuThere, elapsedThere)
 	return &there
 }
 
@@ -112,14 +114,20 @@ func (h *Hop) atCapacity(used float64) *Hop {
 // three, if their shares are nearly the same, or if one is unknown.
 func valueOnLine(shares, values []float64, at, usual float64) float64 {
 	const apart = 0.2 // shares that are closer to each other tell nothing of others
-	if len(shares) < 3 || slices.Min(shares) == 0 || slices.Max(shares)-slices.Min(shares) < apart {
+	if len(shares) < 3 {
+		return usual
+	}
+	lowest := slices.Min(shares)
+	highest := slices.Max(shares)
+	if lowest == 0 || highest-lowest < apart {
 		return usual
 	}
 	line, err := stats.FitLine(shares, values)
 	if err != nil {
 		return usual
 	}
-	return line.Intercept + line.Slope*min(max(at, slices.Min(shares)), slices.Max(shares))
+	nearest := min(max(at, lowest), highest)
+	return line.Intercept + line.Slope*nearest
 }
 
 // RehearsedHop returns the cost of a call between units in a rehearsal: the differences between a variant and
@@ -160,8 +168,11 @@ func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials [
 	operationCost := func(t lab.Trial, variant string) (cost HopSample, counts bool) {
 		cost = HopSample{t.Measures[cpu.Name], t.Measures[median.Name], usedShare(t.Metered), closed}
 		held, paced := t.Audit.Figures[lab.FigureHeld]
-		counts = t.Valid && t.Variant == variant && t.Point.Name == p.Name && (!paced || held == 1)
-		return cost, counts && cost.CPU > 0 && cost.Elapsed > 0
+		if !t.Valid || t.Variant != variant || t.Point.Name != p.Name {
+			return cost, false
+		}
+		missedRate := paced && held != 1
+		return cost, !missedRate && cost.CPU > 0 && cost.Elapsed > 0
 	}
 	for _, t := range trials {
 		if base, counts := operationCost(t, s.Baseline); counts {

@@ -93,9 +93,11 @@ func (p placement) highest(ctx context.Context, limits []Limit, most float64, op
 		if overloaded(err) {
 			return false, nil
 		}
-		return err == nil && !slices.ContainsFunc(limits, func(l Limit) bool {
-			return r.All.Times.Quantile(l.Share) > l.Seconds
-		}), err
+		if err != nil {
+			return false, err
+		}
+		isBroken := func(l Limit) bool { return r.All.Times.Quantile(l.Share) > l.Seconds }
+		return !slices.ContainsFunc(limits, isBroken), nil
 	}
 	if all, err := hold(most); all || err != nil {
 		return most, err

@@ -123,9 +123,12 @@ func (r *Ranking) choose(components []string) {
 	best := make([][]Partition, len(components)+1)
 	eachPartition(len(components), func(group []int, groups int) {
 		r.All++
+		if slices.Equal(group, now) {
+			return
+		}
 		kept := best[groups]
 		full := len(kept) == shownOfEach
-		if slices.Equal(group, now) || full && kept[shownOfEach-1].CPU.Value <= of.cpu(group) {
+		if full && kept[shownOfEach-1].CPU.Value <= of.cpu(group) {
 			return
 		}
 		kept = append(kept, partition(group))
@@ -152,7 +155,8 @@ func (r *Ranking) estimate(components []string) error {
 	for i := range samples {
 		random := rand.New(rand.NewPCG(q.Seed+uint64(i)+1, 0))
 		m := resampled(q.Model, random)
-		samples[i] = pricesOf(m.AtRate(q.Rate, m.RatedCPU()), components, r.Hop.redrawn(random).at(used))
+		hop := r.Hop.redrawn(random)
+		samples[i] = pricesOf(m.AtRate(q.Rate, m.RatedCPU()), components, hop.at(used))
 	}
 	_, _, residual := worst(r.Checks)
 	for i := range r.Partitions {

@@ -52,7 +52,8 @@ func (p Past) Without(systems ...string) Past {
 // Beyond returns the distance of a value beyond the nearer end of an interval, on the log scale; negative
 // within the interval.
 func Beyond(e stats.Estimate, value float64) float64 {
-	return max(math.Log(e.Low)-math.Log(value), math.Log(value)-math.Log(e.High))
+	at := math.Log(value)
+	return max(math.Log(e.Low)-at, at-math.Log(e.High))
 }
 
 // wider returns the factor by which both ends of a figure's intervals have to move away from its value so
@@ -72,8 +73,10 @@ func (p Past) wider(figure string) (factor float64, n int) {
 		return 1, 0
 	}
 	slices.Sort(beyond)
-	rank := int(math.Ceil(confidence*float64(len(beyond)+1) - 1e-9)) // 0.9 is not quite nine tenths
-	return math.Exp(max(0, beyond[min(rank, len(beyond))-1])), len(beyond)
+	n = len(beyond)
+	rank := math.Ceil(confidence*float64(n+1) - 1e-9) // 0.9 is not quite nine tenths
+	covering := beyond[min(int(rank), n)-1]
+	return math.Exp(max(0, covering)), n
 }
 
 // Widened returns an interval of a figure, widened by the factor of the past ones.

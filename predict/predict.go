@@ -123,7 +123,8 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 	}
 	overload := len(a.Withheld) > 0
 	a.withhold(before, after)
-	if overload || len(a.Withheld) > 0 && !q.Always {
+	isWithheld := len(a.Withheld) > 0 && !q.Always
+	if overload || isWithheld {
 		return a, nil
 	}
 	err = a.conclude(ctx, asIs, changed, before, after)

@@ -132,8 +132,9 @@ func (p *programmer) program(c *model.Call, from int, times float64) int {
 		steps = append(steps, sim.Work(from, half, hopCPU, contention), sim.Wait(hop.wait, hopWait))
 	}
 	if aside.Mean() > 0 {
-		steps = append(steps, sim.Spawn(p.once(sim.Work(from, aside, hopCPU, contention)),
-			p.once(sim.Work(at, aside, hopCPU, contention))))
+		caller := p.once(sim.Work(from, aside, hopCPU, contention))
+		callee := p.once(sim.Work(at, aside, hopCPU, contention))
+		steps = append(steps, sim.Spawn(caller, callee))
 	}
 	pool, bounded := p.workers[at]
 	bounded = bounded && entered
@@ -163,8 +164,9 @@ func (p *programmer) body(steps []sim.Step, c *model.Call, at int, times float64
 	}
 	steps = p.children(steps, c.Calls, at, times)
 	if c.Background.Mean > 0 {
-		background := p.distribution(c.Background, "background", c)
-		steps = append(steps, sim.Spawn(p.once(sim.Work(at, background, ownCPU, contention))))
+		took := p.distribution(c.Background, "background", c)
+		background := p.once(sim.Work(at, took, ownCPU, contention))
+		steps = append(steps, sim.Spawn(background))
 	}
 	return steps
 }
@@ -205,7 +207,8 @@ func (p *programmer) visit(steps []sim.Step, v model.Visit, at storeAt, of *mode
 	if at.unit >= 0 && v.CPU.Mean > 0 {
 		steps = append(steps, sim.Work(at.unit, cpu, storeTime, contention))
 		if v.Wait.Mean > 0 {
-			wait = wait.Scaled(max(0, 1-v.CPU.Seconds()/v.Wait.Seconds()))
+			working := v.CPU.Seconds() / v.Wait.Seconds() // share of the wait
+			wait = wait.Scaled(max(0, 1-working))
 		}
 	}
 	if v.Wait.Mean > 0 {

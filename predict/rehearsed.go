@@ -153,9 +153,12 @@ func unmeasured(pooled []model.Measurement, load model.Measurement) string {
 		"(--rate), or measure this one (cleave model --further-rates)", figure.And(rates), lab.Plain(load.Rate))
 }
 
+// hasInterval reports whether an estimate has both ends of an interval.
+func hasInterval(e lab.Estimate) bool { return e.Low != nil && e.High != nil }
+
 // product returns the product of two independent estimates, with an interval if both have one.
 func product(a, b lab.Estimate) lab.Estimate {
-	if a.Low != nil && a.High != nil && b.Low != nil && b.High != nil {
+	if hasInterval(a) && hasInterval(b) {
 		p, err := stats.Product(stats.Estimate{Value: a.Value, Low: *a.Low, High: *a.High},
 			stats.Estimate{Value: b.Value, Low: *b.Low, High: *b.High})
 		if err == nil { // an end may be 0, or infinite

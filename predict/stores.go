@@ -26,8 +26,11 @@ func storeFactor(high float64, simulated func(factor float64) (float64, error), 
 	low := 0.0
 	fastest, err := simulated(low)
 	slowest, slowErr := simulated(high)
-	if err = errors.Join(err, slowErr); err != nil || fastest <= measured || slowest >= measured {
+	if err = errors.Join(err, slowErr); err != nil {
 		return 1, err
+	}
+	if fastest <= measured || slowest >= measured {
+		return 1, nil
 	}
 	for range 8 { // to some hundredths
 		factor := (low + high) / 2
@@ -75,13 +78,16 @@ func (q Question) storesAt(ctx context.Context, m model.Model, rate float64, def
 func nearest(all []model.Measurement, rate float64) (nearest []model.Measurement) {
 	var below, above *model.Measurement
 	for i, of := range all {
+		isTimed := of.Time.Mean > 0 || of.Time.Quantiles["p50"] > 0
 		switch {
-		case of.Placement != "" || of.Users > 0 || of.Time.Mean == 0 && of.Time.Quantiles["p50"] == 0:
+		case of.Placement != "" || of.Users > 0 || !isTimed:
 		case model.SameRate(of.Rate, rate):
 			return all[i : i+1]
-		case of.Rate < rate && (below == nil || of.Rate > below.Rate):
-			below = &all[i]
-		case of.Rate > rate && (above == nil || of.Rate < above.Rate):
+		case of.Rate < rate:
+			if below == nil || of.Rate > below.Rate {
+				below = &all[i]
+			}
+		case above == nil || of.Rate < above.Rate:
 			above = &all[i]
 		}
 	}
@@ -99,7 +105,8 @@ func (q Question) fitStores(
 	ctx context.Context, m model.Model, of model.Measurement, defaultHop *Hop, seed uint64, operations int,
 ) (float64, error) {
 	measured := of.Time.Quantiles["p50"].Seconds()
-	ofMean := measured == 0 || MedianGap(of).wide() && of.Time.Mean > 0
+	medianJumps := MedianGap(of).wide() && of.Time.Mean > 0
+	ofMean := measured == 0 || medianJumps
 	if ofMean {
 		measured = of.Time.Seconds()
 	}

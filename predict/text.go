@@ -222,7 +222,8 @@ func (a Answer) writeCauses(w io.Writer, title string, causes []lab.PredictedCau
 		}
 		rows = append(rows, []string{c.What, seconds(c.AsIs), text})
 	}
-	figure.Columns(w, append(rows, []string{"together", seconds(before), signed(change)}))
+	rows = append(rows, []string{"together", seconds(before), signed(change)})
+	figure.Columns(w, rows)
 }
 
 // signed writes a change of a time.
@@ -279,8 +280,9 @@ func (r Ranking) writePartitions(w io.Writer) {
 		if p.Busiest != "" {
 			used = p.Busiest + ": " + figure.Percent(p.Utilization)
 		}
-		rows = append(rows, []string{strconv.Itoa(i + 1), units, quantity(p.CPU, "s"), times(p.Ratio),
-			figure.Number(figure.Alone(p.Hops)), median, used})
+		hops := figure.Number(figure.Alone(p.Hops))
+		rows = append(rows, []string{strconv.Itoa(i + 1), units, quantity(p.CPU, "s"), times(p.Ratio), hops,
+			median, used})
 	}
 	figure.Columns(w, rows)
 	fmt.Fprintf(w, "\n%.0f %% intervals of CPU times: %d resampled models, widened by the largest error of the "+
@@ -301,7 +303,8 @@ func (r Ranking) writeSeparations(w io.Writer) {
 			}
 		}
 		slices.Sort(all)
-		rows = append(rows, []string{strconv.Itoa(i + 2), cmp.Or(strings.Join(all, ", "), "nothing")})
+		separation := strings.Join(all, ", ")
+		rows = append(rows, []string{strconv.Itoa(i + 2), cmp.Or(separation, "nothing")})
 	}
 	figure.Columns(w, rows)
 }

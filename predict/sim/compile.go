@@ -109,9 +109,10 @@ func checkPlaces(program []Step) error {
 		switch last := len(taken) - 1; {
 		case st.action == acquire:
 			taken = append(taken, st.target)
-		case st.action == release && (last < 0 || taken[last] != st.target):
+		case st.action != release:
+		case last < 0 || taken[last] != st.target:
 			return fmt.Errorf("it returns a place of pool %d, which is not the last that it has taken", st.target)
-		case st.action == release:
+		default:
 			taken = taken[:last]
 		}
 	}

@@ -53,13 +53,16 @@ func Quantiles(points []Quantile) (Dist, error) {
 		return Dist{}, fmt.Errorf("a distribution needs at least one quantile")
 	}
 	for i, q := range points {
-		if !(q.P >= 0 && q.P <= 1) || !validSeconds(q.Seconds) {
+		if !isProbability(q.P) || !validSeconds(q.Seconds) {
 			return Dist{}, fmt.Errorf("quantile %g = %g s: want a probability and a finite time from 0", q.P,
 				q.Seconds)
 		}
-		if i > 0 && (q.P <= points[i-1].P || q.Seconds < points[i-1].Seconds) {
+		if i == 0 {
+			continue
+		}
+		if before := points[i-1]; q.P <= before.P || q.Seconds < before.Seconds {
 			return Dist{}, fmt.Errorf("quantile %g = %g s: want it above the one before it (%g = %g s)",
-				q.P, q.Seconds, points[i-1].P, points[i-1].Seconds)
+				q.P, q.Seconds, before.P, before.Seconds)
 		}
 	}
 	return Dist{form: tabulated, more: &shape{table: newTable(points)}}, nil
@@ -101,12 +104,15 @@ func (d Dist) check() error {
 	if more == nil {
 		more = &shape{}
 	}
-	if !validSeconds(d.mean) || !validSeconds(more.other) || !(more.probability >= 0 && more.probability <= 1) {
+	if !validSeconds(d.mean) || !validSeconds(more.other) || !isProbability(more.probability) {
 		return fmt.Errorf("a mean of %g s and %g s with probability %g: want finite times from 0 and a probability",
 			d.mean, more.other, more.probability)
 	}
 	return nil
 }
+
+// isProbability reports whether a value, which may be NaN, is a probability.
+func isProbability(v float64) bool { return v >= 0 && v <= 1 }
 
 // validSeconds reports whether a value can be a duration, or another finite number from 0, such as a weight.
 func validSeconds(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }

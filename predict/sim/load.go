@@ -22,8 +22,9 @@ func (s *simulation) newLoads(system System, seed uint64) error {
 	}
 	for i, l := range system.Loads {
 		open := l.Rate > 0 && !math.IsInf(l.Rate, 1)
-		closed := l.Users > 0
-		if open == closed || l.Users < 0 || !open && l.Rate != 0 {
+		justOpen := open && l.Users == 0
+		justClosed := l.Users > 0 && l.Rate == 0
+		if !justOpen && !justClosed {
 			return fmt.Errorf("load %d has a rate of %g/s and %d users: want one of them, above 0", i, l.Rate, l.Users)
 		}
 		if err := l.Think.check(); err != nil {

@@ -47,8 +47,9 @@ func (s *simulation) newProcessors(system System) (ofUnits []int32, err error) {
 		}
 		p := &s.processors[u.Processor]
 		limit := int64(math.Round(u.Limit * thousandths))
+		isTooLow := u.Limit > 0 && limit < 1
 		switch {
-		case u.Limit < 0 || u.Limit > 0 && limit < 1 || math.IsNaN(u.Limit):
+		case u.Limit < 0 || isTooLow || math.IsNaN(u.Limit):
 			return nil, fmt.Errorf("unit %d has a limit of %g cores: want at least 0.001, or 0 for none", i, u.Limit)
 		case limit > 0 && limit < p.cores:
 			ofUnits = append(ofUnits, s.newShare(u.Processor, limit))
