@@ -59,9 +59,10 @@ func layersOf(
 			return p.Role == role && slices.Contains(p.Threads, t.ID)
 		})
 	}
+	leavesOutGo := s.runtime == runtimeJava || s.runtime == runtimeNode
 	var own, beside []lab.ThreadUse
 	for _, t := range seen.Threads {
-		if (s.runtime == runtimeJava || s.runtime == runtimeNode) && isBeside(t) {
+		if leavesOutGo && isBeside(t) {
 			beside = append(beside, t)
 		} else {
 			own = append(own, t)
@@ -138,8 +139,11 @@ func ownerOf(file string, units []lab.UnitSpec) *lab.UnitSpec {
 	var owner *lab.UnitSpec
 	for i := range units {
 		unit := &units[i]
-		fits := file == unit.Name+ownProfile || unit.Foreign && strings.HasPrefix(file, unit.Name+".")
-		if fits && (owner == nil || len(unit.Name) > len(owner.Name)) {
+		isForeign := unit.Foreign && strings.HasPrefix(file, unit.Name+".")
+		if !isForeign && file != unit.Name+ownProfile {
+			continue
+		}
+		if owner == nil || len(unit.Name) > len(owner.Name) {
 			owner = unit
 		}
 	}

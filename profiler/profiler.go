@@ -56,9 +56,7 @@ var (
 // Sample implements lab.Sampler. It samples if there are foreign programs, because they may be written in
 // Go.
 func (Profiler) Sample(layout lab.Layout) (lab.Sampling, error) {
-	if !slices.ContainsFunc(layout.Units, func(u lab.UnitSpec) bool {
-		return u.Foreign && u.Server == nil && u.Compose == nil
-	}) {
+	if !slices.ContainsFunc(layout.Units, isForeignProgram) {
 		return nil, nil
 	}
 	sampling, err := sampler.Start()
@@ -67,6 +65,9 @@ func (Profiler) Sample(layout lab.Layout) (lab.Sampling, error) {
 	}
 	return sampling, nil
 }
+
+// isForeignProgram reports whether a unit is a program of the user's that Cleave itself starts.
+func isForeignProgram(u lab.UnitSpec) bool { return u.Foreign && u.Server == nil && u.Compose == nil }
 
 // Count implements lab.Sampler.
 func (Profiler) Count(threads []lab.ThreadUse) (lab.Counting, error) {
@@ -87,7 +88,7 @@ func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 		switch {
 		case unit.Own != "" && !unit.Foreign:
 			unit.Env = append(slices.Clone(unit.Env), lab.ProfileVariable+"={dir}/"+unit.Name+ownProfile)
-		case !unit.Foreign || unit.Server != nil || unit.Compose != nil || unit.Finishes: // not profiled
+		case !isForeignProgram(*unit) || unit.Finishes: // not profiled
 		case unit.Container != nil:
 			unit.Leaves = folder
 			container := *unit.Container

@@ -26,7 +26,11 @@ func layerOf(name string, own []string, rules []rule) (layer lab.Layer, known bo
 	for _, r := range append([]rule{{lab.LayerApplication, own}}, rules...) {
 		for _, prefix := range r.prefixes {
 			rest, fits := strings.CutPrefix(name, prefix)
-			if fits && (rest == "" || !isLetter(rest[0]) || !isLetter(prefix[len(prefix)-1])) {
+			if !fits {
+				continue
+			}
+			isWithinWord := rest != "" && isLetter(rest[0]) && isLetter(prefix[len(prefix)-1])
+			if !isWithinWord {
 				return r.layer, true
 			}
 		}

@@ -79,7 +79,7 @@ func readJava(data []byte, own []string, began, ended time.Time) (samples, error
 	}
 	s := newSamples(runtimeJava)
 	for _, sample := range taken {
-		if sample.Event != event || sample.Class == "" || sample.Time.Before(began) || sample.Time.After(ended) {
+		if sample.Event != event || sample.Class == "" || !isWithin(sample.Time, began, ended) {
 			continue
 		}
 		layer, known := layerOf(sample.Class, own, rules)
@@ -90,6 +90,9 @@ func readJava(data []byte, own []string, began, ended time.Time) (samples, error
 	}
 	return s, nil
 }
+
+// isWithin reports whether a time lies between two others, or is one of them.
+func isWithin(t, began, ended time.Time) bool { return !t.Before(began) && !t.After(ended) }
 
 // v8Profile is a profile of V8's sampler. node.cjs adds Began, the wall clock at its start in
 // milliseconds.
@@ -138,7 +141,7 @@ func readNode(data []byte, own []string, began, ended time.Time) (samples, error
 		if frames[id].Function == "(idle)" || p.TimeDeltas[i] <= 0 {
 			continue
 		}
-		if when := time.UnixMicro(int64(at)); p.Began > 0 && (when.Before(began) || when.After(ended)) {
+		if p.Began > 0 && !isWithin(time.UnixMicro(int64(at)), began, ended) {
 			continue
 		}
 		layer, native := layerOfNode(id, frames, parents, own, rules)

@@ -16,7 +16,8 @@ import (
 
 // writeFile writes a file so that it appears whole or not at all.
 func writeFile(path string, data []byte) error {
-	return explain(path, renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))))
+	err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+	return explain(path, err)
 }
 
 // explain adds advice to a write error if the disk is full or permission is lacking.

@@ -64,7 +64,8 @@ func (f *Folder) PlanWithSeal() (plan lab.Plan, own bool, err error) {
 	if err != nil {
 		return plan, false, nil // a key that cannot be read proves nothing
 	}
-	return plan, hmac.Equal(bytes.TrimSpace(seal), []byte(sealOf(key, data))), nil
+	expected := sealOf(key, data)
+	return plan, hmac.Equal(bytes.TrimSpace(seal), []byte(expected)), nil
 }
 
 // sealOf returns the seal of a plan: a hexadecimal HMAC of the plan and the host. The host is part of it

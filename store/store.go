@@ -112,7 +112,8 @@ func unwritable(path string, err error) error {
 
 // Open opens an existing result folder.
 func Open(dir string) (*Folder, error) {
-	if info, err := os.Stat(filepath.Join(dir, planFile)); err != nil || !info.Mode().IsRegular() {
+	info, err := os.Stat(filepath.Join(dir, planFile))
+	if err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no result folder (no %s): name one such as results/rego2021/latest", dir,
 			planFile)
 	}

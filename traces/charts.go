@@ -61,9 +61,10 @@ func (c *chartData) paths() []lab.Path {
 	slices.SortStableFunc(c.traces, func(a, b tree) int { return cmp.Compare(took(a), took(b)) })
 	all := []lab.Path{c.mean.Path()}
 	for _, share := range []float64{0.5, 0.99} {
-		shown := c.traces[max(int(math.Round(share*float64(len(c.traces))))-1, 0)]
-		all = append(all, criticalpath.Path(share, shown.root.Name+" "+shown.root.Trace.String(), len(c.traces),
-			shown.path()))
+		rank := math.Round(share * float64(len(c.traces)))
+		shown := c.traces[max(int(rank)-1, 0)]
+		operation := shown.root.Name + " " + shown.root.Trace.String()
+		all = append(all, criticalpath.Path(share, operation, len(c.traces), shown.path()))
 	}
 	return all
 }

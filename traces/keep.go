@@ -64,8 +64,8 @@ func keepIn(folder, name string, set Set) error {
 	}
 	if set.Dropped > 0 { // a line without spans, whose attribute Read adds to Set.Dropped
 		dropped := ptrace.NewTraces()
-		dropped.ResourceSpans().AppendEmpty().Resource().Attributes().
-			PutStr(lab.DroppedAttribute, strconv.Itoa(set.Dropped))
+		resource := dropped.ResourceSpans().AppendEmpty().Resource()
+		resource.Attributes().PutStr(lab.DroppedAttribute, strconv.Itoa(set.Dropped))
 		write(dropped)
 	}
 	if err = errors.Join(err, out.Flush(), file.Close()); err != nil {

@@ -49,7 +49,8 @@ func readOTLP(document []byte, component string) (all []Span, dropped int, err e
 // droppedOf returns the number of dropped spans that an export reports. It ignores impossible numbers.
 func droppedOf(export ptrace.Traces) (all int) {
 	for _, resource := range export.ResourceSpans().All() {
-		n, err := strconv.Atoi(attribute(resource.Resource().Attributes(), lab.DroppedAttribute))
+		reported := attribute(resource.Resource().Attributes(), lab.DroppedAttribute)
+		n, err := strconv.Atoi(reported)
 		if err == nil && n > 0 && n < maxDropped {
 			all += n
 		}

@@ -149,7 +149,8 @@ func readDocument(document []byte, component string) (all []Span, dropped int, e
 	case members.ResourceSpans != nil: // OTLP, as the collector's file exporter writes it
 		return readOTLP(document, component)
 	case members.Batches != nil: // Tempo's /api/traces/ID
-		return readOTLP(slices.Concat([]byte(`{"resourceSpans":`), members.Batches, []byte("}")), component)
+		asOTLP := slices.Concat([]byte(`{"resourceSpans":`), members.Batches, []byte("}"))
+		return readOTLP(asOTLP, component)
 	case members.Trace != nil: // Tempo's /api/v2/traces/ID
 		return readOTLP(members.Trace, component)
 	case members.Result != nil: // Jaeger's /api/v3/traces

@@ -88,7 +88,8 @@ func isAsynchronous(s *Span) bool {
 func (t *tree) clip() {
 	for _, s := range t.spans {
 		for _, child := range t.children[s.ID] {
-			if isAsynchronous(child) || child.Start >= s.End || child.End <= s.Start {
+			overlaps := child.Start < s.End && child.End > s.Start
+			if isAsynchronous(child) || !overlaps {
 				continue
 			}
 			if child.Start < s.Start || child.End > s.End {
@@ -114,10 +115,10 @@ func (t *tree) self(s *Span) int64 {
 
 // node returns a span with all spans below it.
 func (t *tree) node(s *Span) *lab.SpanNode {
+	followsAlone := s.Follows && s.Role == trace.SpanKindInternal // work of its own, like that of a message
 	n := &lab.SpanNode{Service: s.Unit, Component: s.Component, Name: s.Name, Peer: s.Peer, Kind: s.Kind,
 		Start: s.Start, End: s.End, Self: t.self(s), Async: isAsynchronous(s),
-		Serves: s.Role == trace.SpanKindServer || s.Role == trace.SpanKindConsumer ||
-			s.Follows && s.Role == trace.SpanKindInternal} // work of its own, like that of a message
+		Serves: s.Role == trace.SpanKindServer || s.Role == trace.SpanKindConsumer || followsAlone}
 	for _, child := range t.children[s.ID] {
 		n.Children = append(n.Children, t.node(child))
 	}

@@ -196,7 +196,10 @@ func (c *chunk) samples(data []byte) ([]Sample, error) {
 		}
 		at += int64(len(b.data))
 		of, known := c.classes[kind]
-		if !known || of.name != Execution && of.name != CPUTime {
+		if !known {
+			continue
+		}
+		if of.name != Execution && of.name != CPUTime {
 			continue
 		}
 		v := c.read(b, of, 0)
@@ -205,8 +208,9 @@ func (c *chunk) samples(data []byte) ([]Sample, error) {
 		}
 		seconds := float64(v.part("startTime").number-c.startTicks) / float64(c.ticksPerSecond)
 		class, native := c.running(v.part("stackTrace").number)
+		sinceStart := time.Duration(seconds * float64(time.Second))
 		all = append(all, Sample{Event: of.name, Class: class, Native: native,
-			Time: time.Unix(0, c.startNanos).Add(time.Duration(seconds * float64(time.Second)))})
+			Time: time.Unix(0, c.startNanos).Add(sinceStart)})
 	}
 	return all, nil
 }
