@@ -42,10 +42,13 @@ func overlaps(faults []lab.Fault) (problems []error) {
 	inOrder := slices.SortedStableFunc(slices.Values(faults),
 		func(a, b lab.Fault) int { return cmp.Compare(a.After, b.After) })
 	for i, f := range inOrder {
+		if f.Target == lab.EveryUnit {
+			continue
+		}
 		for _, before := range inOrder[:i] {
 			healed := before.After + before.Heal
-			if f.Target == before.Target && f.Target != lab.EveryUnit && f.After < healed &&
-				before.Kind.Excludes(f.Kind) {
+			overlap := f.Target == before.Target && f.After < healed
+			if overlap && before.Kind.Excludes(f.Kind) {
 				problems = append(problems, fmt.Errorf("fault %s of %q: it begins after %g s, and until %g s that "+
 					"has the fault %s: let it begin later", f.Kind, f.Target, f.After, healed, before.Kind))
 			}
@@ -162,10 +165,15 @@ func (p *injection) play(f lab.Fault) {
 // targetsOf returns the targets of a fault: the unit, service or node of that name; for lab.EveryUnit all
 // units; for an update also the further replicas of the unit.
 func (p *injection) targetsOf(f lab.Fault) []lab.FaultTarget {
-	return slices.DeleteFunc(slices.Clone(p.targets), func(t lab.FaultTarget) bool {
-		return t.Name != f.Target && !(f.Target == lab.EveryUnit && t.Unit) &&
-			!(f.Kind == lab.FaultUpdate && t.Group == f.Target)
-	})
+	var targets []lab.FaultTarget
+	for _, t := range p.targets {
+		isOneOfAll := f.Target == lab.EveryUnit && t.Unit
+		isReplica := f.Kind == lab.FaultUpdate && t.Group == f.Target
+		if t.Name == f.Target || isOneOfAll || isReplica {
+			targets = append(targets, t)
+		}
+	}
+	return targets
 }
 
 // record begins the record of a fault.

@@ -109,7 +109,8 @@ func (a Analysis) VariantNames() (names []string) {
 // comparison.
 func (a Analysis) StruckOut(variant string) bool {
 	return slices.ContainsFunc(a.Variants, func(v Variant) bool {
-		same := v.Name == variant || v.TwinOf == variant && v.TwinOf != ""
+		isTwin := v.TwinOf != "" && v.TwinOf == variant
+		same := isTwin || v.Name == variant
 		return same && a.Audit[v.Name].Verdict == AuditInvalid
 	})
 }

@@ -70,6 +70,9 @@ func (k FaultKind) Ends() bool { return k == FaultKill || k == FaultRestart }
 // taken effect, all units are usable.
 func (k FaultKind) Replaces() bool { return k == FaultDrain || k == FaultUpdate }
 
+// StopsProcesses reports whether running processes end, whether or not the fault itself starts new ones.
+func (k FaultKind) StopsProcesses() bool { return k.Ends() || k.Replaces() }
+
 // Passes reports whether the fault ends without healing: it has no Heal.
 func (k FaultKind) Passes() bool { return k == FaultRestart || k == FaultUpdate }
 
@@ -77,8 +80,15 @@ func (k FaultKind) Passes() bool { return k == FaultRestart || k == FaultUpdate 
 // paused or cut off it cannot be started again, since the new process would be neither. While it is killed
 // it has no process and no link to harm; but a killed node without units can be drained.
 func (k FaultKind) Excludes(next FaultKind) bool {
-	endsWithLife := k == FaultPause || k == FaultCut
-	return next == k || endsWithLife && (next.Ends() || next.Replaces()) || k == FaultKill && next != FaultDrain
+	switch k {
+	case next:
+		return true
+	case FaultPause, FaultCut:
+		return next.StopsProcesses()
+	case FaultKill:
+		return next != FaultDrain
+	}
+	return false
 }
 
 // DefaultHeal returns the default duration of a fault, in seconds.
@@ -109,7 +119,8 @@ func (l Layout) PreparedFor(faults []Fault) Layout {
 	l.Units = slices.Clone(l.Units)
 	for i, u := range l.Units {
 		for _, f := range faults {
-			if f.Target == u.Name || f.Target == EveryUnit && u.Server == nil && u.Name != l.Lead {
+			isOneOfAll := f.Target == EveryUnit && u.Server == nil && u.Name != l.Lead
+			if f.Target == u.Name || isOneOfAll {
 				l.Units[i].Faults = append(slices.Clip(l.Units[i].Faults), f.Kind)
 			}
 		}

@@ -70,11 +70,15 @@ type Metered struct {
 // SharedProcessors returns the number of processors of the host on which all units ran; 0: there were several
 // hosts, or one is unknown.
 func (m Metered) SharedProcessors() int {
-	if len(m.Units) == 0 || m.Units[0].Host.KernelRun == "" ||
-		slices.ContainsFunc(m.Units, func(u UnitUsage) bool { return u.Host != m.Units[0].Host }) {
+	if len(m.Units) == 0 {
 		return 0
 	}
-	return m.Units[0].Host.Processors
+	host := m.Units[0].Host
+	isElsewhere := func(u UnitUsage) bool { return u.Host != host }
+	if host.KernelRun == "" || slices.ContainsFunc(m.Units, isElsewhere) {
+		return 0
+	}
+	return host.Processors
 }
 
 // Used returns the CPU time and memory of all roles, without the generator and the roles in apart. Proxies in

@@ -94,7 +94,11 @@ func Leaves(err error) []error {
 	}
 	var once []error
 	for _, one := range all {
-		if one != nil && !slices.ContainsFunc(once, func(e error) bool { return e.Error() == one.Error() }) {
+		if one == nil {
+			continue
+		}
+		saysTheSame := func(e error) bool { return e.Error() == one.Error() }
+		if !slices.ContainsFunc(once, saysTheSame) {
 			once = append(once, one)
 		}
 	}

@@ -24,7 +24,8 @@ func Plain(value float64) string {
 	const significant = 4
 	decimals := significant
 	if value != 0 {
-		decimals = significant - 1 - int(math.Floor(math.Log10(math.Abs(value))))
+		magnitude := math.Floor(math.Log10(math.Abs(value)))
+		decimals = significant - 1 - int(magnitude)
 	}
 	unit := math.Pow10(max(0, decimals))
 	if rounded := math.Round(value*unit) / unit; !math.IsNaN(rounded) && !math.IsInf(rounded, 0) {

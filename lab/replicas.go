@@ -114,11 +114,12 @@ func (v Variant) checkReplicas(l Layout) error {
 		if scaled {
 			key = "autoscale"
 		}
+		inRange := 1 <= n && n <= MaxReplicas
 		switch {
 		case !taken[name]:
 			mistakes = append(mistakes, fmt.Errorf("%s: there is no unit %q; %s", key, name, hint))
-		case scaled && (n < 1 || n > MaxReplicas): // checkAutoscale refuses it
-		case n < 1 || n > MaxReplicas:
+		case scaled && !inRange: // checkAutoscale refuses it
+		case !inRange:
 			mistakes = append(mistakes, fmt.Errorf("replicas: %s is %d: use 1 to %d", name, n, MaxReplicas))
 		case n > 1 && !slices.Contains(scalable, name):
 			mistakes = append(mistakes, fmt.Errorf("%s: the unit %s keeps what others of its kind would not "+
@@ -190,8 +191,9 @@ func assign[T any](
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: there is no unit or backing service %s: use %s", key,
-		strings.Join(slices.Sorted(maps.Keys(left)), ", "), strings.Join(names, ", "))
+	unknown := strings.Join(slices.Sorted(maps.Keys(left)), ", ")
+	return fmt.Errorf("%s: there is no unit or backing service %s: use %s", key, unknown,
+		strings.Join(names, ", "))
 }
 
 // addPeers replaces, in a unit that has group as a peer, the address of group by those of all its replicas.

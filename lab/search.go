@@ -32,7 +32,8 @@ func (s Search) Ends(capacity float64) (passed, failed *SearchLoad) {
 		switch {
 		case load.Pass && load.Rate == capacity:
 			passed = &s.Loads[i]
-		case !load.Pass && load.Rate > capacity && (failed == nil || load.Rate <= failed.Rate):
+		case load.Pass || load.Rate <= capacity:
+		case failed == nil || load.Rate <= failed.Rate:
 			failed = &s.Loads[i]
 		}
 	}

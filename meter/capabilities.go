@@ -144,8 +144,11 @@ func (h *Host) cgroupCPU() lab.Fact {
 	note := func(quota, period string) {
 		q, errQuota := strconv.ParseFloat(quota, 64)
 		p, errPeriod := strconv.ParseFloat(period, 64)
-		if errQuota == nil && errPeriod == nil && q > 0 && p > 0 && (lowest == 0 || q/p < lowest) {
-			lowest = q / p
+		if errors.Join(errQuota, errPeriod) != nil || q <= 0 || p <= 0 { // "max" and -1: there is no limit
+			return
+		}
+		if limit := q / p; lowest == 0 || limit < lowest {
+			lowest = limit
 		}
 	}
 	h.eachGroup("cpu", func(dir string) {

@@ -33,7 +33,12 @@ func (w *worker) follow(cpu []int64) {
 	}
 	c := &w.course
 	at := time.Since(w.marks[0].at)
-	if passed := at - c.at; passed < lastPoint || passed < pointEvery && !w.complete() {
+	passed := at - c.at
+	least := pointEvery
+	if w.complete() {
+		least = lastPoint
+	}
+	if passed < least {
 		return
 	}
 	var used, memory int64

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -57,21 +58,26 @@ func (p *probe) name(s *scratch) (name, file string) {
 		if path.IsAbs(word) {
 			seen = "root" + word
 		}
-		var found unix.Stat_t
-		if word == "" || unix.Fstatat(p.dir, seen, &found, 0) != nil || found.Mode&unix.S_IFMT != unix.S_IFREG {
-			continue
+		if word != "" && p.isFile(seen) {
+			return name + " " + path.Base(word), word
 		}
-		return name + " " + path.Base(word), word
 	}
 	return name, ""
+}
+
+// isFile reports whether a path in the folder of the process in /proc is, or leads to, a regular file.
+func (p *probe) isFile(path string) bool {
+	var found unix.Stat_t
+	err := unix.Fstatat(p.dir, path, &found, 0)
+	return err == nil && found.Mode&unix.S_IFMT == unix.S_IFREG
 }
 
 // network returns the bytes that the process's network has received and sent, or zeros if it is the
 // network of this host.
 func (p *probe) network(s *scratch) (received, sent int64) {
 	var own, theirs unix.Stat_t
-	if unix.Stat("/proc/self/ns/net", &own) != nil || unix.Fstatat(p.dir, "ns/net", &theirs, 0) != nil ||
-		own.Ino == theirs.Ino {
+	err := errors.Join(unix.Stat("/proc/self/ns/net", &own), unix.Fstatat(p.dir, "ns/net", &theirs, 0))
+	if err != nil || own.Ino == theirs.Ino {
 		return 0, 0
 	}
 	text, err := s.file(p.dir, "net/dev")

@@ -160,7 +160,8 @@ func (t *tree) clocks(s *scratch) (sum int64, complete bool) {
 	for _, p := range t.all() {
 		text, err := s.file(p.dir, "stat")
 		ended, wrong := parseStat(text)
-		complete = complete && err == nil && wrong == nil
+		isRead := err == nil && wrong == nil
+		complete = complete && isRead
 		sum += (ended.childUserTicks + ended.childSystemTicks) * nanosecondsPerTick
 	}
 	for _, p := range t.members {

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -68,10 +69,14 @@ func foldersOf(root *probe, twins []*process) map[*process]string {
 	suffixes := map[*process]string{}
 	usual, err := os.Readlink(root.proc("cwd"))
 	for _, p := range twins {
-		if folder := path.Dir(p.file); folder != "." {
-			suffixes[p] = " in " + path.Base(folder)
-		} else if folder, failed := os.Readlink(p.probe.proc("cwd")); err == nil && failed == nil &&
-			folder != usual {
+		folder := path.Dir(p.file)
+		tells := folder != "."
+		if !tells {
+			var failed error
+			folder, failed = os.Readlink(p.probe.proc("cwd"))
+			tells = errors.Join(err, failed) == nil && folder != usual
+		}
+		if tells {
 			suffixes[p] = " in " + path.Base(folder)
 		}
 	}
@@ -90,12 +95,13 @@ func argumentsOf(twins []*process, argument string) map[*process]string {
 		}
 		for i, word := range all {
 			name, value, joined := strings.Cut(word, "=")
-			if name == argument && !joined && i+1 < len(all) {
+			if name != argument {
+				continue
+			}
+			if !joined && i+1 < len(all) {
 				value = all[i+1]
 			}
-			if name == argument {
-				suffixes[p] = " " + argument + " " + value
-			}
+			suffixes[p] = " " + argument + " " + value
 		}
 	}
 	return suffixes
@@ -161,7 +167,11 @@ func lowestPort(p *probe, listening map[string]int) int {
 	for _, file := range files {
 		target, _ := os.Readlink(p.proc("fd/" + file.Name())) // empty if it was closed meanwhile
 		inode, _ := strings.CutPrefix(target, "socket:[")
-		if port := listening[strings.TrimSuffix(inode, "]")]; port > 0 && (lowest == 0 || port < lowest) {
+		port, listens := listening[strings.TrimSuffix(inode, "]")]
+		if !listens {
+			continue
+		}
+		if lowest == 0 || port < lowest {
 			lowest = port
 		}
 	}

@@ -225,9 +225,10 @@ func (w *worker) keep(counted bool) error {
 		w.memory.add(w.current, w.roleOf)
 	}
 	w.follow(cpu)
+	used := sum(cpu) - sum(w.startedCPU)
 	w.samples = append(w.samples, lab.UsageSample{
 		Seconds:     time.Since(w.started).Seconds(),
-		CPUSeconds:  time.Duration(sum(cpu) - sum(w.startedCPU)).Seconds(),
+		CPUSeconds:  time.Duration(used).Seconds(),
 		MemoryBytes: sum(w.current),
 	})
 	return nil

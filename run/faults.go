@@ -90,9 +90,11 @@ type metered struct {
 // counters.
 func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 	var ended []string
-	for _, unit := range m.Units() {
-		if (f.Kind.Ends() || f.Kind.Replaces()) && (unit.Name == f.Target || m.NodeOf(unit.Name) == f.Target) {
-			ended = append(ended, unit.Name)
+	if f.Kind.StopsProcesses() {
+		for _, unit := range m.Units() {
+			if unit.Name == f.Target || m.NodeOf(unit.Name) == f.Target {
+				ended = append(ended, unit.Name)
+			}
 		}
 	}
 	for _, unit := range ended {

@@ -54,7 +54,8 @@ func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
 	if err != nil {
 		return nil, err
 	}
-	lost := e.lost(slices.DeleteFunc(slices.Clone(played), func(t lab.Trial) bool { return t.Block >= block }))
+	earlier := slices.DeleteFunc(slices.Clone(played), func(t lab.Trial) bool { return t.Block >= block })
+	lost := e.lost(earlier)
 	if len(lost) == 0 {
 		return nil, nil
 	}

@@ -41,7 +41,8 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	if !l.stops() {
 		return true, nil
 	}
-	if l.within > 0 && !l.ended && time.Since(l.began) >= l.within {
+	timeIsUp := l.within > 0 && time.Since(l.began) >= l.within
+	if timeIsUp && !l.ended {
 		l.end(fmt.Sprintf("The %v are over (--resume goes on)", l.within))
 	}
 	return !l.ended && l.isNeeded(planned), nil

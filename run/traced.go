@@ -29,8 +29,9 @@ func (e *experiment) traceShare(p lab.Point) float64 {
 
 // checkSpans returns an error if a setting asks its units for spans that could not reach this host.
 func (e *experiment) checkSpans(s setting) error {
-	if s.deployer.Can().Spans || e.traceShare(s.point) == 0 ||
-		!slices.ContainsFunc(s.layout.Units, lab.UnitSpec.MayTrace) {
+	mayTrace := slices.ContainsFunc(s.layout.Units, lab.UnitSpec.MayTrace)
+	asksForSpans := mayTrace && e.traceShare(s.point) > 0
+	if s.deployer.Can().Spans || !asksForSpans {
 		return nil
 	}
 	source, remedy := "--trace-share", "leave it out, or use"
