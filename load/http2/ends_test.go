@@ -36,6 +36,28 @@ func TestTheEndReachesEveryExchange(t *testing.T) {
 	}
 }
 
+// TestARequestHasNoBodyOfAnother: the former request was refused, so its body was not sent.
+func TestARequestHasNoBodyOfAnother(t *testing.T) {
+	closed, _ := connect(t, time.Minute)
+	closed.Close()
+	var x Exchange
+	if err := <-start(closed, &x, "body"); !errors.Is(err, ErrUnseen) {
+		t.Fatalf("error %v of a request on a closed connection", err)
+	}
+	c, p := connect(t, time.Minute)
+	x.Request("GET", "http", "shop.test", "/")
+	ended := make(chan error, 1)
+	go func() { ended <- c.RoundTrip(&x) }()
+	head := p.receive(frameHeaders)
+	if head.flags&flagEndStream == 0 {
+		t.Error("the request does not end with its header")
+	}
+	p.send(answer(head.stream))
+	if err := <-ended; err != nil || x.Written != int64(len(head.payload)) {
+		t.Errorf("error %v, %d bytes written, want the header of %d", err, x.Written, len(head.payload))
+	}
+}
+
 // TestTheLastStreamEndsTheConnection: an exchange that waits for a stream gets none that does not exist.
 func TestTheLastStreamEndsTheConnection(t *testing.T) {
 	c, p := connect(t, time.Minute, setting{settingStreams, 1})

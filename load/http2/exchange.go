@@ -45,7 +45,7 @@ type Exchange struct {
 	bad      error     // first mistake in the header
 }
 
-// Request starts a request with the mandatory fields; Field adds others. The bytes from 0x80 on are whole
+// Request starts a request with the mandatory fields and no body; Field adds others. The bytes from 0x80 on are whole
 // fields of the static table: 0x80 plus the index. The number in appendLiteral is the index of a name in that
 // table (RFC 7541, 6.1 and appendix A).
 func (x *Exchange) Request(method, scheme, authority, path string) {
@@ -72,6 +72,7 @@ func (x *Exchange) Request(method, scheme, authority, path string) {
 		out = appendLiteral(out, 4, path)
 	}
 	x.request = appendLiteral(out, 1, authority)
+	x.upload = nil // of a former request that was refused unsent
 }
 
 // Field adds a header field. It drops fields that HTTP/2 forbids (RFC 9113, 8.2.2), and Host, because
