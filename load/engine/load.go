@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
@@ -86,7 +85,7 @@ func (l *Load) CountUnsent(r *Report, due time.Duration, more, held bool) {
 	case r.Stopped != "":
 		r.UnsentBecause = r.Stopped
 	case held:
-		r.UnsentBecause = fmt.Sprintf("the permitted rate is %s/s", lab.Plain(l.MaxRate))
+		r.UnsentBecause = "the permission allows no higher rate"
 	default:
 		r.UnsentBecause = "no connection was free"
 	}

@@ -309,7 +309,7 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 		results, report := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 10})
 		if report.Unsent != 70 || results.Counts(record.All).Unsent != 70 ||
-			!strings.Contains(report.UnsentBecause, "10/s") {
+			!strings.Contains(report.UnsentBecause, "no higher rate") {
 			t.Errorf("%d unsent because %q, want 70", report.Unsent, report.UnsentBecause)
 		}
 	})
