@@ -152,7 +152,7 @@ func TestNoOperationLeavesBeforeItIsDue(t *testing.T) {
 
 func TestUsersThink(t *testing.T) {
 	r := newRig(t, serve(t, hello))
-	r.config.Users = &Users{Number: 2, Think: 90 * time.Millisecond, RampUp: 100 * time.Millisecond}
+	r.config.Users = &Users{Number: 2, Think: 90 * time.Millisecond, Every: 50 * time.Millisecond}
 	r.config.Duration = 200 * time.Millisecond
 	results, report := r.run()
 	// In 200 ms: user 1 at 0, from 90 and from 180 ms on; user 2 at 50 and from 140 on.

@@ -57,13 +57,12 @@ type Load struct {
 type Users struct {
 	Number int
 	Think  time.Duration // between a flow and the next
-	RampUp time.Duration // time in which the users begin, evenly
+	// First is when the first user begins, and Every the time from then until the next one does.
+	First, Every time.Duration
 }
 
 // Begins returns when a user begins; users count from 0.
-func (u Users) Begins(user int) time.Duration {
-	return time.Duration(float64(u.RampUp) * float64(user) / float64(u.Number))
-}
+func (u Users) Begins(user int) time.Duration { return u.First + time.Duration(user)*u.Every }
 
 // PermissionEnded returns the message of a load that ended at Until.
 func (l *Load) PermissionEnded() string {

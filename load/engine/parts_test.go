@@ -36,7 +36,7 @@ func TestGridRoundsUp(t *testing.T) {
 }
 
 func TestUsersAreDueInOrder(t *testing.T) {
-	u := newUsers(Users{Number: 3, Think: 10, RampUp: 30}, 100, make([]conn, 3))
+	u := newUsers(Users{Number: 3, Think: 10, Every: 10}, 100, make([]conn, 3))
 	var begun []time.Duration
 	for range 3 {
 		due, ok := u.peek()
@@ -73,7 +73,7 @@ func TestUsersAreDueInOrder(t *testing.T) {
 }
 
 func TestUsersWhoComeTooLateAreAccountedFor(t *testing.T) {
-	u := newUsers(Users{Number: 3, Think: 10, RampUp: 30}, 100, make([]conn, 3)) // due at 0, 10 and 20
+	u := newUsers(Users{Number: 3, Think: 10, Every: 10}, 100, make([]conn, 3)) // due at 0, 10 and 20
 	u.take()
 	u.finished(nil, 50, 0, false)
 	u.stop(70, nil) // nobody else was begun; the first thinks until 60

@@ -18,7 +18,7 @@ import (
 func TestEveryUserHasAConnectionOfItsOwn(t *testing.T) {
 	const think = 100 * time.Millisecond
 	r := newRig(t, serveRaw(t, sendsAndCloses(fine)))
-	r.config.Users = &Users{Number: 16, Think: think, RampUp: think}
+	r.config.Users = &Users{Number: 16, Think: think, Every: think / 16}
 	r.config.Duration = time.Second
 	last := map[int32]time.Duration{}
 	early := 0

@@ -283,15 +283,22 @@ func (p *performance) load(loop int) engine.Load {
 		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate() / float64(p.parts()),
 		Enough: p.hooks.Enough, Connected: p.connected(loop), Recorder: p.recorders[loop],
 	}
-	if n := p.model.users; n > 0 {
-		load.Users = &engine.Users{Number: p.share(n, loop), Think: p.model.think, RampUp: p.model.rampUp}
-	} else {
+	if p.Open() {
 		load.Open = schedule.Share(p.model.open.Arrivals(), p.part(loop), p.parts())
+	} else {
+		load.Users = p.usersOf(loop)
 	}
 	if !p.ticket.Own {
 		load.Until = p.ticket.Until
 	}
 	return load
+}
+
+// usersOf returns a loop's share of the users. The users of all loops begin in turn, evenly over the ramp-up.
+func (t *Trial) usersOf(loop int) *engine.Users {
+	every := t.model.rampUp / time.Duration(t.model.users)
+	return &engine.Users{Number: t.share(t.model.users, loop), Think: t.model.think,
+		First: every * time.Duration(t.part(loop)), Every: every * time.Duration(t.parts())}
 }
 
 // streamConfig returns the load for the engine of goroutines.

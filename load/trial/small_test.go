@@ -1,10 +1,14 @@
 package trial
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
@@ -38,6 +42,28 @@ func TestTheOfferedRateIsThatOfTheLoad(t *testing.T) {
 	s.Load = scenario.Load{Rate: "4", Duration: 300 * ms}
 	if o := play(t, s).Summary; *o.OfferedRate != 4 || o.Sent != 2 {
 		t.Errorf("%g/s offered, %d flows sent; want 4/s and 2", *o.OfferedRate, o.Sent)
+	}
+}
+
+// TestUsersOfAllLoopsBeginInTurn, one after another at equal distances, in whichever loop and agent they are.
+func TestUsersOfAllLoopsBeginInTurn(t *testing.T) {
+	var begins []time.Duration
+	for agent := range 2 {
+		s := specFor(t, "http://127.0.0.1:1")
+		s.Load = scenario.Load{Users: 5, RampUp: 1000 * ms, Duration: 2000 * ms}
+		s.Loops, s.Part, s.Of = 2, agent, 2
+		checked, err := s.Check()
+		testset.Must(t, err)
+		for loop := range s.Loops {
+			users := checked.usersOf(loop)
+			for i := range users.Number {
+				begins = append(begins, users.Begins(i).Truncate(time.Millisecond))
+			}
+		}
+	}
+	slices.Sort(begins)
+	if got := fmt.Sprint(begins); got != "[0s 200ms 400ms 600ms 800ms]" {
+		t.Errorf("five users begin within a second at %s", got)
 	}
 }
 
