@@ -36,12 +36,17 @@ func TestACompressedBodyIsNamed(t *testing.T) {
 	}
 }
 
-// TestTheOfferedRateIsThatOfTheLoad: because flows are whole, a load may have a few more operations.
+// TestTheOfferedRateIsThatOfTheLoad: because flows are whole, a load may have a few more operations. An agent
+// offers its part of the rate, with all its loops together.
 func TestTheOfferedRateIsThatOfTheLoad(t *testing.T) {
 	s := specFor(t, serve(t, fine))
 	s.Load = scenario.Load{Rate: "4", Duration: 300 * ms}
 	if o := play(t, s).Summary; *o.OfferedRate != 4 || o.Sent != 2 {
 		t.Errorf("%g/s offered, %d flows sent; want 4/s and 2", *o.OfferedRate, o.Sent)
+	}
+	s.Loops, s.Of = 2, 2
+	if o := play(t, s).Summary; *o.OfferedRate != 2 || o.Sent != 1 {
+		t.Errorf("%g/s offered by an agent of two, %d flows sent; want 2/s and 1", *o.OfferedRate, o.Sent)
 	}
 }
 

@@ -27,7 +27,7 @@ func (t *Trial) sumUp(o *Outcome) {
 	s := o.Results.Summarize(window, offered)
 	// The schedule holds whole flows, so its mean rate is a little above that of the load.
 	if t.model.even && window == t.model.duration {
-		s.OfferedRate = &t.model.peak
+		s.OfferedRate = new(t.model.peak / float64(t.spec.Of))
 	}
 	s.Target = t.spec.Target
 	s.Model = t.describe()
