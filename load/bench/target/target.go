@@ -57,9 +57,10 @@ type server struct {
 	events  [256]unix.EpollEvent
 	input   [4096]byte
 	control [64]byte
-	partial map[int32][]byte // beginnings of requests
-	queue   *queue           // nil: answers leave at once
-	count   Count
+	// connections holds the beginning of the next request of each connection, by its descriptor.
+	connections map[int32][]byte
+	queue       *queue // nil: answers leave at once
+	count       Count
 }
 
 // Serve answers until the context ends. It calls ready with the port.
@@ -69,7 +70,8 @@ func Serve(ctx context.Context, config Config, ready func(port int)) (Count, err
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s := &server{config: config, partial: make(map[int32][]byte)}
+	s := &server{config: config, epoll: -1, listen: -1, connections: make(map[int32][]byte)}
+	defer s.close()
 	if config.Stamps {
 		s.count.Stamps = make([]int64, 0, 1<<20)
 	}
@@ -90,7 +92,16 @@ func Serve(ctx context.Context, config Config, ready func(port int)) (Count, err
 			return s.count, err
 		}
 	}
-	return s.count, errors.Join(unix.Close(s.listen), unix.Close(s.epoll))
+	return s.count, nil
+}
+
+// close closes all descriptors. Nobody needs its errors.
+func (s *server) close() {
+	for fd := range s.connections {
+		_ = unix.Close(int(fd))
+	}
+	_ = unix.Close(s.listen)
+	_ = unix.Close(s.epoll)
 }
 
 // turn waits once, handles the events and sends the answers that are due.
@@ -202,7 +213,7 @@ func (s *server) handle(fd int32) {
 
 // forget closes a connection whose peer is gone.
 func (s *server) forget(fd int32) {
-	delete(s.partial, fd)
+	delete(s.connections, fd)
 	if s.queue != nil {
 		s.queue.forget(fd)
 	}
@@ -213,19 +224,18 @@ func (s *server) forget(fd int32) {
 // one. Requests have no bodies.
 func (s *server) requests(fd int32, data []byte) int {
 	end := []byte("\r\n\r\n")
-	if kept := s.partial[fd]; len(kept) > 0 {
+	kept := s.connections[fd]
+	if len(kept) > 0 {
 		data = append(kept, data...)
 	}
 	n := bytes.Count(data, end)
-	if bytes.HasSuffix(data, end) {
-		if n == 1 && len(s.partial) == 0 {
-			return n // the usual case: there is nothing to delete
-		}
-		delete(s.partial, fd)
-		return n
+	switch isWhole := bytes.HasSuffix(data, end); {
+	case !isWhole:
+		// The kept part lacks the first byte of the last end, so that this end does not count again.
+		s.connections[fd] = bytes.Clone(data[bytes.LastIndex(data, end)+1:])
+	case len(kept) > 0:
+		s.connections[fd] = nil
 	}
-	// The kept part lacks the first byte of the last end, so that this end does not count again.
-	s.partial[fd] = bytes.Clone(data[bytes.LastIndex(data, end)+1:])
 	return n
 }
 
@@ -242,7 +252,9 @@ func (s *server) accept() {
 		}
 		if err != nil {
 			_ = unix.Close(fd) // the generator sees the closed connection
+			continue
 		}
+		s.connections[int32(fd)] = nil
 	}
 }
 
