@@ -66,20 +66,41 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	if *only != "" {
 		p.only = strings.Split(*only, ",")
 	}
-	for _, scene := range p.only {
-		if !slices.Contains(scenes(), scene) {
-			return "", fmt.Errorf("scene %q is unknown: use some of %s", scene, strings.Join(scenes(), ", "))
-		}
-	}
 	if *among != "" {
 		p.among = strings.Split(*among, ",")
 	}
-	for _, name := range p.among {
-		if !slices.Contains(toolNames(), name) {
-			return "", fmt.Errorf("tool %q is unknown: use some of %s", name, strings.Join(toolNames(), ", "))
+	return out, p.check()
+}
+
+// check returns an error for a scene or a tool that is unknown, and for a flag that leaves nothing to measure.
+func (p *plan) check() error {
+	for _, scene := range p.only {
+		if !slices.Contains(scenes(), scene) {
+			return fmt.Errorf("scene %q is unknown: use some of %s", scene, strings.Join(scenes(), ", "))
 		}
 	}
-	return out, nil
+	for _, name := range p.among {
+		if !slices.Contains(toolNames(), name) {
+			return fmt.Errorf("tool %q is unknown: use some of %s", name, strings.Join(toolNames(), ", "))
+		}
+	}
+	if p.rounds < 1 || p.searches < 1 {
+		return fmt.Errorf("-rounds is %d and -searches is %d: give 1 or more of each", p.rounds, p.searches)
+	}
+	for _, load := range []struct {
+		flag          string
+		length, least time.Duration
+	}{
+		{"length", p.length, 2 * time.Second}, // the first second does not count for the precision
+		{"stall", p.stall, 4 * time.Second},   // the stall ends with the load
+		{"memory", p.memory, leastMemory}, {"others", p.others, leastMemory},
+		{"probe", p.probe, time.Second},
+	} {
+		if load.length < load.least {
+			return fmt.Errorf("-%s is %v: give %v or more", load.flag, load.length, load.least)
+		}
+	}
+	return nil
 }
 
 // bench measures everything and writes the figures.

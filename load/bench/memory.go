@@ -64,6 +64,9 @@ func memoryOf(pid int) (resident, peak float64, known bool) {
 	return resident, peak, peak > 0
 }
 
+// leastMemory is the shortest load whose memory is read often enough for addMemory.
+const leastMemory = 6 * time.Second
+
 // addMemory adds the peak, and the growth from a fifth of the time to the end, in MB (10^6 bytes). Both
 // ends of the growth are medians of a tenth of the values.
 func (s samples) addMemory(tool string, memory []float64) error {

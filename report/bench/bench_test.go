@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -23,6 +24,16 @@ func ask(t *testing.T, s *server, path string, requests int) (statuses []int) {
 		statuses = append(statuses, w.Code)
 	}
 	return statuses
+}
+
+// TestFlagsThatLeaveNothingToMeasure are refused before anything is played.
+func TestFlagsThatLeaveNothingToMeasure(t *testing.T) {
+	for _, run := range []func(context.Context, []string) error{bench, watching} {
+		err := run(t.Context(), []string{"-rounds", "0"})
+		if err == nil || !strings.Contains(err.Error(), "-rounds is 0") {
+			t.Errorf("error %v", err)
+		}
+	}
 }
 
 // TestCPUIsBurnedToTheTruth: the process uses the CPU time of its requests, all of its other work included.

@@ -58,6 +58,9 @@ func bench(ctx context.Context, arguments []string) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
+	if *rounds < 1 {
+		return fmt.Errorf("-rounds is %d: give 1 or more", *rounds)
+	}
 	chosen, err := choose(*only)
 	if err != nil {
 		return err

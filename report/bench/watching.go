@@ -35,6 +35,9 @@ func watching(ctx context.Context, arguments []string) (err error) {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
+	if *rounds < 1 || *length < time.Second {
+		return fmt.Errorf("-rounds is %d and -length is %v: give 1 round or more, of 1s or more", *rounds, *length)
+	}
 	root, err := os.MkdirTemp("", "cleave-watching-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the run: %w", err)
