@@ -31,26 +31,38 @@ func (s *served) warmUp(ctx context.Context) error {
 		return err
 	}
 	hooks := s.hooks(true)
+	conclude := func() {}
 	if s.WarmupLimit > 0 {
-		s.warm = &lab.WarmUp{}
-		least := max(time.Duration(s.Warmup), min(s.trial.Duration(), warmUpLeast))
-		hooks.Interval = warmUpSlice
-		hooks.Enough = new(atomic.Bool)
-		hooks.Second = func(second trial.Second) error {
-			// After the longest time nothing begins: the load only waits for answers.
-			if !hooks.Enough.Load() && second.Results.To <= longest {
-				*s.warm = stats.WarmedUp(append(s.warm.Slices, slice(second)), false)
-				hooks.Enough.Store(s.warm.Steady && second.Results.To >= least)
-			}
-			return nil
-		}
+		conclude = s.endWhenSteady(&hooks, longest)
 	}
 	if _, err := load.Play(ctx, hooks); err != nil {
 		return err
 	}
-	if s.warm != nil && !hooks.Enough.Load() {
-		*s.warm = stats.WarmedUp(s.warm.Slices, true)
-	}
+	conclude()
 	_, err = s.settleBetween(ctx)
 	return err
+}
+
+// endWhenSteady lets hooks end a warm-up when its load is steady. It returns a function to call after the
+// load, which judges a warm-up that has reached its longest time.
+func (s *served) endWhenSteady(hooks *trial.Hooks, longest time.Duration) (conclude func()) {
+	enough := new(atomic.Bool)
+	least := max(time.Duration(s.Warmup), min(s.trial.Duration(), warmUpLeast))
+	s.warm = &lab.WarmUp{}
+	hooks.Interval = warmUpSlice
+	hooks.Enough = enough
+	hooks.Second = func(second trial.Second) error {
+		to := second.Results.To
+		if enough.Load() || to > longest { // nothing begins any more: the load only waits for answers
+			return nil
+		}
+		*s.warm = stats.WarmedUp(append(s.warm.Slices, slice(second)), false)
+		enough.Store(s.warm.Steady && to >= least)
+		return nil
+	}
+	return func() {
+		if !enough.Load() {
+			*s.warm = stats.WarmedUp(s.warm.Slices, true)
+		}
+	}
 }

@@ -10,89 +10,115 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/stats"
 )
 
-// warming returns a server. The time that an answer takes depends on the age of the server.
-func warming(t *testing.T, takes func(age time.Duration) time.Duration) (url string, seen *atomic.Int64) {
-	begun := time.Now()
-	seen = new(atomic.Int64)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		seen.Add(1)
-		time.Sleep(takes(time.Since(begun)))
-		_, _ = io.WriteString(w, "fine")
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, seen
+// warmed returns the warm-up of a job whose target takes a time for each answer, which depends on the time
+// since the beginning. It hands in the slices of four users as a load does, and no clock is read.
+func warmed(t *testing.T, job *Job, takes func(at time.Duration) time.Duration) lab.WarmUp {
+	t.Helper()
+	s := &served{Job: *job}
+	var err error
+	s.trial, err = job.Spec.Check()
+	testset.Must(t, err)
+	longest := time.Duration(job.WarmupLimit)
+	var hooks trial.Hooks
+	conclude := s.endWhenSteady(&hooks, longest)
+	// The slice after the longest time only has answers to operations that were begun before.
+	for from := time.Duration(0); from <= longest && !hooks.Enough.Load(); from += hooks.Interval {
+		results := record.NewResults(record.Options{Operations: s.trial.Operations()})
+		results.From = from
+		results.To = from + hooks.Interval
+		each := takes(from)
+		for range 4 * hooks.Interval / each {
+			results.Add(&record.Sample{Outcome: record.OK, Intended: from, Sent: from, Finished: from + each})
+		}
+		testset.Must(t, hooks.Second(trial.Second{Results: results}))
+	}
+	conclude()
+	return *s.warm
 }
 
-// TestAWarmUpGoesOnUntilTheLoadIsSteady: it goes on until then, but not longer than its limit. None of
-// its operations is cancelled, and the measured load follows in both cases.
+// TestAWarmUpGoesOnUntilTheLoadIsSteady: it goes on until then, no shorter than it must, and no longer than
+// its limit.
 func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
-	testset.Need(t, "it takes a minute where compilers make the load unsteady")
 	const fast, slow = 10 * time.Millisecond, 40 * time.Millisecond
+	steady := func(time.Duration) time.Duration { return fast }
 	for name, c := range map[string]struct {
-		takes  func(age time.Duration) time.Duration
-		least  scenario.Duration
-		limit  scenario.Duration
-		steady bool
-		whole  bool // it lasts until the limit
+		takes        func(at time.Duration) time.Duration
+		least, limit scenario.Duration
+		from, to     float64 // bounds of its length in seconds
+		steady       bool
+		course       stats.Course // empty: any
 	}{
-		"a compiler": {func(age time.Duration) time.Duration { return max(fast, slow-age/50) }, 0,
-			60_000 * ms, true, false},
-		"no sooner than it may": {func(time.Duration) time.Duration { return fast }, 5_000 * ms, 60_000 * ms, true,
-			false},
-		"a swing": {func(age time.Duration) time.Duration {
-			return []time.Duration{fast, slow}[int(age.Seconds())%2]
-		}, 0, 5_000 * ms, false, true},
-		"slower after a second": {func(age time.Duration) time.Duration {
-			return []time.Duration{fast, slow}[min(1, int(age.Seconds()))]
-		}, 0, 6_000 * ms, true, true},
+		"steady":                {steady, 0, 60_000 * ms, 3, 3, true, stats.Flat},
+		"no sooner than it may": {steady, 5_000 * ms, 60_000 * ms, 5, 5, true, stats.Flat},
+		"a compiler": {func(at time.Duration) time.Duration { return max(fast, slow-at/50) }, 0, 60_000 * ms,
+			3, 10, true, stats.WarmUp},
+		"a swing": {func(at time.Duration) time.Duration {
+			return []time.Duration{fast, slow}[int(at.Seconds())%2]
+		}, 0, 5_000 * ms, 5, 5, false, ""},
+		"slower after a second": {func(at time.Duration) time.Duration {
+			return []time.Duration{fast, slow}[min(1, int(at.Seconds()))]
+		}, 0, 6_000 * ms, 6, 6, true, stats.Slowdown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // they sleep
-			url, seen := warming(t, c.takes)
-			job := jobFor(t, url)
+			job := jobFor(t, "http://127.0.0.1:1")
 			job.Spec.Load = scenario.Load{Users: 4, Duration: 500 * ms}
 			job.Warmup = c.least
 			job.WarmupLimit = c.limit
-			u := ready(t, &job)
-			warm := seen.Load()
-			report := u.play()
-			w := report.WarmUp
-			// A warm-up that ends at its limit is steady unless a change is found, and a busy host may cause one.
-			if w == nil || w.Steady != c.steady && !(c.steady && c.whole && w.Left > 1) ||
-				c.whole != (w.Seconds >= time.Duration(c.limit).Seconds()) ||
-				w.Seconds < max(3, time.Duration(c.least).Seconds()) {
-				t.Fatalf("warm-up %+v", w)
+			w := warmed(t, &job, c.takes)
+			if w.Steady != c.steady || w.Seconds < c.from || w.Seconds > c.to {
+				t.Errorf("steady: %v, after %g s; want %v, after %g to %g s", w.Steady, w.Seconds, c.steady, c.from, c.to)
 			}
-			var answered int64
-			for _, s := range w.Slices {
-				answered += s.OK
-			}
-			if answered == 0 || answered > warm || report.Outcome.Results.Count(record.All,
-				record.OK) != seen.Load()-warm {
-				t.Errorf("%d answers in the slices of the warm-up, %d to it and %d to all; in the results %d", answered,
-					warm, seen.Load(), report.Outcome.Results.Count(record.All, record.OK))
+			if c.course != "" && w.Course != string(c.course) {
+				t.Errorf("its course is %s, want %s", w.Course, c.course)
 			}
 		})
 	}
 }
 
-// TestAWarmUpLeavesNothingOpen: an audit has no attempt of unknown outcome from it.
+// TestAWarmUpLeavesNothingOpen, whether it is steady or ends at its limit: none of its operations is
+// cancelled, so an audit has no attempt of unknown outcome from it, and the measured load follows.
 func TestAWarmUpLeavesNothingOpen(t *testing.T) {
-	t.Setenv("CLEAVE_DIR", t.TempDir())
-	url, _ := warming(t, func(time.Duration) time.Duration { return 10 * time.Millisecond })
-	job := jobFor(t, url)
-	job.Spec.Load = scenario.Load{Users: 4, Duration: 500 * ms}
-	job.WarmupLimit = 60_000 * ms
-	job.History = "history.jsonl"
-	u := ready(t, &job)
-	u.play()
-	if all, right := bytes.Count(u.handed, []byte("\n")),
-		bytes.Count(u.handed, []byte(`"end":"ok"`)); all == 0 || all != right ||
-		!bytes.Contains(u.handed, []byte(`"warm_up":true`)) {
-		t.Errorf("%d of %d attempts ended rightly", right, all)
+	for name, limit := range map[string]scenario.Duration{"until it is steady": 60_000 * ms, "too short": 1_000 * ms} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("CLEAVE_DIR", t.TempDir())
+			var seen atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				seen.Add(1)
+				time.Sleep(10 * time.Millisecond) // of users who wait for it, not of the test
+				_, _ = io.WriteString(w, "fine")
+			}))
+			defer server.Close()
+			job := jobFor(t, server.URL)
+			job.Spec.Load = scenario.Load{Users: 4, Duration: 500 * ms}
+			job.Spec.Timeout = 60_000 * ms
+			job.WarmupLimit = limit
+			job.History = "history.jsonl"
+			u := ready(t, &job)
+			warm := seen.Load()
+			report := u.play()
+			var answered int64
+			for _, s := range report.WarmUp.Slices {
+				answered += s.OK
+			}
+			if measured := report.Outcome.Results.Count(record.All, record.OK); answered > warm ||
+				measured == 0 || warm+measured != seen.Load() {
+				t.Errorf("%d answers in the slices of the warm-up, %d to it, %d measured and %d in all", answered, warm,
+					measured, seen.Load())
+			}
+			all := int64(bytes.Count(u.handed, []byte("\n")))
+			right := int64(bytes.Count(u.handed, []byte(`"end":"ok"`)))
+			ofWarmUp := int64(bytes.Count(u.handed, []byte(`"warm_up":true`)))
+			if warm == 0 || ofWarmUp != warm || right != all || all != seen.Load() {
+				t.Errorf("%d of %d attempts ended rightly, %d are of the warm-up; want %d, and %d of it", right, all,
+					ofWarmUp, seen.Load(), warm)
+			}
+		})
 	}
 }
