@@ -226,7 +226,8 @@ func (p *performance) connected(loop int) func() error {
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.start = time.Now().Add(engine.Lead(len(p.recorders)))
+		lead := engine.Lead(len(p.recorders))
+		p.start = time.Now().Add(lead)
 		return nil
 	}
 }
@@ -280,11 +281,13 @@ func (p *performance) load(loop int) engine.Load {
 	load := engine.Load{
 		Player: p.player(loop), Duration: p.model.duration,
 		Connections: p.share(p.spec.Connections, loop), KeepAlive: !p.spec.OneUse,
-		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate() / float64(p.parts()),
-		Enough: p.hooks.Enough, Connected: p.connected(loop), Recorder: p.recorders[loop],
+		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, Enough: p.hooks.Enough,
+		MaxRate:   p.maxRate() / float64(p.parts()),
+		Connected: p.connected(loop), Recorder: p.recorders[loop],
 	}
 	if p.Open() {
-		load.Open = schedule.Share(p.model.open.Arrivals(), p.part(loop), p.parts())
+		all := p.model.open.Arrivals()
+		load.Open = schedule.Share(all, p.part(loop), p.parts())
 	} else {
 		load.Users = p.usersOf(loop)
 	}

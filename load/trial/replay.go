@@ -51,7 +51,8 @@ func (m *model) replay(path string, duration time.Duration) error {
 		m.duration = time.Second
 		last := times[len(times)-1]
 		if last > 0 {
-			m.duration = last + max(1, last/time.Duration(max(1, len(times)-1)))
+			gaps := max(1, len(times)-1)
+			m.duration = last + max(1, last/time.Duration(gaps))
 		}
 		if max(last, m.duration) > longest { // the sum may overflow a duration
 			return fmt.Errorf("%s: %w", path, tooLong("load of the recorded arrivals", max(last, m.duration)))
@@ -139,7 +140,8 @@ func eachLine(in io.Reader, read func(line string) error) error {
 func arrivalsInSeconds(in io.Reader) (times []time.Duration, err error) {
 	err = eachLine(in, func(line string) error {
 		seconds, err := strconv.ParseFloat(line, 64)
-		if err != nil || !(seconds >= 0 && seconds < math.MaxInt64/1e9) {
+		isInRange := seconds >= 0 && seconds < math.MaxInt64/1e9 // NaN is not
+		if err != nil || !isInRange {
 			return fmt.Errorf("%q is not a time: write seconds since the beginning, for example 0.25",
 				yamlfile.Excerpt(line))
 		}
@@ -157,8 +159,8 @@ func arrivalsOfLines(in io.Reader) (times []time.Duration, err error) {
 			Started time.Time `json:"started"`
 			Follows bool      `json:"follows"`
 		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil || row.Started.Year() < 1970 ||
-			row.Started.Year() > 2200 {
+		err := json.Unmarshal([]byte(line), &row)
+		if year := row.Started.Year(); err != nil || year < 1970 || year > 2200 {
 			return errors.New(`there is no time under "started": use what cleave load --lines writes`)
 		}
 		if !row.Follows {

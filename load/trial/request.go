@@ -28,7 +28,8 @@ func (r Request) Scenario() (scenario.File, error) {
 		_, wrong := newDestination(r.URL)
 		return scenario.File{}, wrong
 	}
-	step := scenario.Step{Name: r.name(), Body: scenario.Literal(string(r.Body)), Expect: r.Expect.Literal()}
+	body := scenario.Literal(string(r.Body))
+	step := scenario.Step{Name: r.name(), Body: body, Expect: r.Expect.Literal()}
 	if strings.HasPrefix(u.Scheme, "grpc") {
 		step.GRPC = strings.TrimPrefix(u.Path, "/")
 		if r.Method != "" || step.GRPC == "" {

@@ -62,8 +62,10 @@ func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
 	if s.FirstByte > s.Intended {
 		r.FirstByte = s.FirstByte - s.Intended
 	}
-	// Status 0 is OK in gRPC; the outcome tells whether it was received.
-	answered := s.Status != 0 || m.grpc && (s.Outcome == record.OK || s.Outcome == record.Failed)
+	answered := s.Status != 0
+	if m.grpc && !answered { // status 0 is OK in gRPC; the outcome tells whether it was received
+		answered = s.Outcome == record.OK || s.Outcome == record.Failed
+	}
 	switch {
 	case !answered:
 		r.Status = ""

@@ -112,7 +112,8 @@ func (t *Trial) Search(ctx context.Context, c CapacitySearch) (Outcome, error) {
 		})
 	}
 	capacity, err := search.Run(ctx, options, prober(1, func(outcome Outcome, probe *record.Probe) {
-		if probe.Pass && probe.Rate >= bestRate || bestRate == 0 { // as long as none passes, the last that failed
+		isBest := probe.Pass && probe.Rate >= bestRate
+		if isBest || bestRate == 0 { // as long as none passes, the last that failed
 			best = outcome
 		}
 		if probe.Pass {

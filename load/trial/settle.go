@@ -42,10 +42,14 @@ func (t *Trial) Settle(ctx context.Context, path string, limit time.Duration) (t
 	}
 }
 
+// settledTime finds the milliseconds in a header Server-Timing.
+var settledTime = regexp.MustCompile(`\bsettle;dur=([0-9.]+)`)
+
 // settledAfter returns the time in the answer's Server-Timing if it is below the measured one, or else the
 // measured time.
 func settledAfter(answer *http.Response, measured time.Duration) time.Duration {
-	named := regexp.MustCompile(`\bsettle;dur=([0-9.]+)`).FindStringSubmatch(answer.Header.Get("Server-Timing"))
+	timing := answer.Header.Get("Server-Timing")
+	named := settledTime.FindStringSubmatch(timing)
 	if named == nil {
 		return measured
 	}

@@ -52,8 +52,8 @@ func (t *Trial) sumUp(o *Outcome) {
 	if t.model.users > 0 {
 		s.Closed = t.littlesLaw(o)
 	}
-	s.CheckGenerator(cores(o.Cores), o.Report.Elapsed, t.pacing.Lateness()+time.Duration(t.spec.Lateness),
-		o.Results.MovedByLateness())
+	lateness := t.pacing.Lateness() + time.Duration(t.spec.Lateness)
+	s.CheckGenerator(cores(o.Cores), o.Report.Elapsed, lateness, o.Results.MovedByLateness())
 	noteReport(&s, &o.Report)
 	if stall := s.Stall(); stall != "" {
 		s.Notes = append(s.Notes, stall)
@@ -189,7 +189,8 @@ func peakMemory() (int64, error) {
 	}
 	for line := range strings.Lines(string(status)) {
 		if amount, found := strings.CutPrefix(line, "VmHWM:"); found {
-			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(amount), "kB")), 10, 64)
+			kilobytes := strings.Trim(amount, "\t kB\n")
+			n, err := strconv.ParseInt(kilobytes, 10, 64)
 			return n << 10, err
 		}
 	}

@@ -30,13 +30,14 @@ func newDestination(text string) (destination, error) {
 	if errors.As(err, &parsing) {
 		err = parsing.Err // our own message contains the text
 	}
+	hasNoHost := err != nil || u.Host == ""
 	switch {
 	case text == "":
 		return destination{}, errors.New("no target: give its URL, for example http://127.0.0.1:8080")
 	case err == nil && u.User != nil:
 		return destination{}, errors.New("the URL of the target holds a user name or a password: send them " +
 			"as a header: -H 'Authorization: ...'")
-	case strings.Contains(text, "@") && (err != nil || u.Host == ""):
+	case hasNoHost && strings.Contains(text, "@"):
 		// Neither the text nor the error is shown: both may contain a password.
 		return destination{}, errors.New("the URL of the target cannot be read (it is not shown: it may hold a " +
 			"password): write for example http://127.0.0.1:8080/, and send a password as a header")

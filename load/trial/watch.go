@@ -27,7 +27,8 @@ type lossWatch struct {
 func (t *Trial) newLossWatch(limit objective.Objective) *lossWatch {
 	w := &lossWatch{limit: limit, total: record.NewResults(record.Options{Operations: t.Operations()})}
 	if t.Open() {
-		w.planned = t.Due().Before(t.model.duration) * int64(t.spec.Scenario.LongestFlow())
+		flows := t.Due().Before(t.model.duration)
+		w.planned = flows * int64(t.spec.Scenario.LongestFlow())
 	}
 	return w
 }
