@@ -243,8 +243,10 @@ func (l *loop) lose(c *conn, outcome record.Outcome) {
 // without a byte of the answer. The server may have closed it before the request came. It may also have
 // seen the request, so the method must be idempotent (RFC 9110 section 9.2.2).
 func (l *loop) repeats(c *conn, outcome record.Outcome) bool {
-	return (outcome == record.Closed || outcome == record.Reset) && c.firstByte == 0 &&
-		c.connectTime == 0 && !c.resent && c.session.Repeatable() && l.now < l.until && l.limit.From() <= l.now
+	isUnanswered := Disconnected(outcome) && c.firstByte == 0
+	wasOpen := c.connectTime == 0 && !c.resent
+	isPermitted := l.now < l.until && l.limit.From() <= l.now
+	return isUnanswered && wasOpen && isPermitted && c.session.Repeatable()
 }
 
 // forgetIdle removes a connection that ended between operations from the pool.

@@ -26,7 +26,8 @@ func NewLimit(rate float64) Limit {
 	parts := math.Ceil(rate / maxBurst)
 	n := math.Ceil(rate / parts)
 	const longest = math.MaxInt64 / 4 // so that no sum of times overflows
-	l := Limit{window: time.Duration(min(n/rate*1e9, longest)), begun: make([]time.Duration, int(n))}
+	window := min(n/rate*1e9, longest)
+	l := Limit{window: time.Duration(window), begun: make([]time.Duration, int(n))}
 	for i := range l.begun {
 		l.begun[i] = -l.window
 	}

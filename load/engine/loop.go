@@ -121,12 +121,14 @@ func (l *loop) open(ctx context.Context) error {
 		if err := l.openOne(&l.conns[i], limit); err != nil {
 			l.unreached(&l.conns[i], err)
 		}
-		if len(l.idle) == 0 && l.connectError != nil {
-			break // one error says enough
+		if l.hasFailed() {
+			break
 		}
 	}
-	for len(l.idle)+len(l.vacant) < first && l.clock() < limit && ctx.Err() == nil &&
-		!(len(l.idle) == 0 && l.connectError != nil) {
+	for len(l.idle)+len(l.vacant) < first && !l.hasFailed() {
+		if l.clock() >= limit || ctx.Err() != nil {
+			break
+		}
 		events, err := l.poller.wait(maxWait, false)
 		if err != nil {
 			return err
@@ -138,6 +140,9 @@ func (l *loop) open(ctx context.Context) error {
 	}
 	return l.opened()
 }
+
+// hasFailed reports whether the first connection has failed before the load: one error says enough.
+func (l *loop) hasFailed() bool { return len(l.idle) == 0 && l.connectError != nil }
 
 // openOne begins a connection. It waits while the queue of a Unix socket is full; for TCP the kernel does
 // so itself.

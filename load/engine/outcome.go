@@ -16,6 +16,9 @@ func Unreached(o record.Outcome) bool {
 	return o == record.Refused || o == record.Unreachable || o == record.Exhausted
 }
 
+// Disconnected reports whether an outcome means that the target ended the connection.
+func Disconnected(o record.Outcome) bool { return o == record.Closed || o == record.Reset }
+
 // OutcomeOf returns the outcome for an error of the kernel on a connection.
 func OutcomeOf(errno syscall.Errno) record.Outcome {
 	switch errno {

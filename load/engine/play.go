@@ -14,11 +14,11 @@ func (l *loop) play() error {
 	l.end = min(l.config.Pacing.Slot(l.config.Duration), l.until)
 	l.sending = true
 	for phaseEnd := l.end; ; { // of sending, then of the wait for operations in flight
-		if enough := l.config.Enough; l.sending && enough != nil && enough.Load() {
-			phaseEnd = min(phaseEnd, l.now)
-			l.config.Duration = min(l.config.Duration, phaseEnd)
-		}
 		if l.sending {
+			if enough := l.config.Enough; enough != nil && enough.Load() {
+				phaseEnd = min(phaseEnd, l.now)
+				l.config.Duration = min(l.config.Duration, phaseEnd)
+			}
 			l.dispatch()
 		}
 		if l.sending && (l.now >= phaseEnd || l.done() || l.interrupted.Load()) {
@@ -81,9 +81,12 @@ func (l *loop) dispatch() {
 		if fresh {
 			l.now = l.clock() // sending has taken time
 		}
-		// For a while, an open loop still begins what was due before its end.
-		if l.now >= l.end && (l.config.Open == nil || l.now >= min(entered+overtime, l.until)) {
-			return
+		if l.now >= l.end {
+			// For a while, an open loop still begins what was due before its end.
+			isOvertime := l.config.Open != nil && l.now < min(entered+overtime, l.until)
+			if !isOvertime {
+				return
+			}
 		}
 		if continues {
 			next := l.thinking.Pop()
@@ -209,7 +212,7 @@ func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 func (l *loop) continueFlow(c *conn, at, due time.Duration) {
 	l.source.pauses(at, due)
 	switch {
-	case !l.sending || due >= l.config.Duration || due >= l.until:
+	case !l.sending || due >= min(l.config.Duration, l.until):
 		l.report.Cut++
 		l.flowsEnded++
 		l.release(c)

@@ -21,7 +21,10 @@ const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 func (l *loop) handle(events []unix.EpollEvent) {
 	l.now = l.clock()
 	for i := range events {
-		if c := l.reported(&events[i]); c != nil && c.state == idle && events[i].Events&ending != 0 {
+		if events[i].Events&ending == 0 {
+			continue
+		}
+		if c := l.reported(&events[i]); c != nil && c.state == idle {
 			l.readable(c, true)
 		}
 	}
@@ -42,7 +45,7 @@ func (l *loop) handle(events []unix.EpollEvent) {
 		if event.Events&unix.EPOLLOUT != 0 && len(c.unsent) > 0 {
 			l.flush(c)
 		}
-		if event.Events&^unix.EPOLLOUT != 0 && c.state != vacant && c.generation == event.Pad {
+		if event.Events&^unix.EPOLLOUT != 0 && l.reported(event) != nil { // it is still open
 			l.readable(c, event.Events&ending != 0)
 		}
 		if l.sending {
@@ -79,7 +82,8 @@ func (l *loop) readable(c *conn, ends bool) {
 			l.ended(c)
 			return
 		}
-		if l.receive(c, l.input[:n], ends) || n < len(l.input) && !ends {
+		isDrained := n < len(l.input) && !ends
+		if l.receive(c, l.input[:n], ends) || isDrained {
 			return
 		}
 	}
@@ -100,7 +104,8 @@ func (l *loop) read(c *conn) (int, unix.Errno) {
 	l.now = now.Sub(l.start)
 	l.arrived = l.now
 	if stamp > 0 {
-		l.arrived = min(max(l.now-time.Duration(now.UnixNano()-stamp), c.sent), l.now)
+		age := time.Duration(now.UnixNano() - stamp)
+		l.arrived = min(max(l.now-age, c.sent), l.now)
 	}
 	return n, errno
 }
@@ -132,7 +137,8 @@ func (l *loop) receive(c *conn, data []byte, ends bool) bool {
 	}
 	// Bytes after the answer belong to no request. If the answer comes before the whole request was sent,
 	// the state of the connection is unknown. Neither connection is used again.
-	l.answered(c, !ends && n == len(data) && !c.answer.Last && len(c.unsent) == 0)
+	isClean := n == len(data) && len(c.unsent) == 0
+	l.answered(c, isClean && !ends && !c.answer.Last)
 	return true
 }
 

@@ -56,8 +56,11 @@ func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
 func joined(errs []error) error {
 	var own []error
 	for _, err := range errs {
-		known := func(other error) bool { return other.Error() == err.Error() }
-		if err != nil && !errors.Is(err, errOthers) && !slices.ContainsFunc(own, known) {
+		if err == nil || errors.Is(err, errOthers) {
+			continue
+		}
+		isSame := func(other error) bool { return other.Error() == err.Error() }
+		if !slices.ContainsFunc(own, isSame) {
 			own = append(own, err)
 		}
 	}

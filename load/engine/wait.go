@@ -37,7 +37,8 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 	} else if brief {
 		l.poller.armWithin(l.now, briefWait)
 	}
-	milliseconds := int(min(max((limit+time.Millisecond-1)/time.Millisecond, 0), maxWait))
+	roundedUp := (limit + time.Millisecond - 1) / time.Millisecond
+	milliseconds := int(min(max(roundedUp, 0), maxWait))
 	switch {
 	case brief && known && due-l.now > briefWait: // the timer would end the wait too late
 		milliseconds = min(milliseconds, int(briefWait/time.Millisecond))
@@ -45,7 +46,8 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 		milliseconds = forever // the timer ends the wait, within briefWait
 	}
 	events, err := l.poller.wait(milliseconds, brief)
-	l.quiet = len(events) == 0 || !known && len(events) == 1 && events[0].Fd == timerSlot
+	isTimerOnly := len(events) == 1 && events[0].Fd == timerSlot
+	l.quiet = len(events) == 0 || isTimerOnly && !known
 	return events, err
 }
 

@@ -36,7 +36,8 @@ func fromProtoSet(text []byte, names []string) (map[string]*method, error) {
 	var services []string
 	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
 		for i := range f.Services().Len() {
-			services = append(services, string(f.Services().Get(i).FullName()))
+			service := f.Services().Get(i)
+			services = append(services, string(service.FullName()))
 		}
 		return true
 	})
@@ -159,8 +160,9 @@ func (r *reflector) call(
 		h2: &http2.Exchange{Clock: func() time.Duration { return 0 }}}
 	message, status, ok := r.link.call(x, &scenario.Call{
 		GRPC: "grpc.reflection." + r.version + ".ServerReflection/ServerReflectionInfo"}, body)
+	isOther := x.answer.Status != 0 && !isOfGRPC(&x.answer)
 	switch {
-	case !ok && x.answer.Status != 0 && !isOfGRPC(&x.answer):
+	case !ok && isOther:
 		return nil, fmt.Errorf("what answers there is no gRPC server (%s): is the address right?", x.why)
 	case !ok:
 		return nil, fmt.Errorf("ask the server what it offers (gRPC reflection): %s", x.why)

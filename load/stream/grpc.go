@@ -109,10 +109,11 @@ func callHeader(step []scenario.Field, limit time.Duration) ([]scenario.Field, e
 	}
 	for _, field := range step {
 		name := strings.ToLower(field.Name)
-		switch {
-		case name == "content-type" || name == "te" || name == "grpc-timeout" || name == "grpc-encoding":
-			continue // they belong to the protocol
-		case strings.HasSuffix(name, scenario.BinarySuffix):
+		switch name {
+		case "content-type", "te", "grpc-timeout", "grpc-encoding": // they belong to the protocol
+			continue
+		}
+		if strings.HasSuffix(name, scenario.BinarySuffix) {
 			if _, err := scenario.DecodeBinary(field.Value); err != nil {
 				return nil, fmt.Errorf("header %s: %w", name, err)
 			}
@@ -128,13 +129,14 @@ func callHeader(step []scenario.Field, limit time.Duration) ([]scenario.Field, e
 func withPadding(header []byte) []byte {
 	out := make([]byte, 0, len(header))
 	for line := range bytes.Lines(header) {
-		name, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\r\n")), []byte(": "))
+		field := bytes.TrimSuffix(line, []byte("\r\n"))
+		name, value, _ := bytes.Cut(field, []byte(": "))
 		if bytes.HasSuffix(name, []byte(scenario.BinarySuffix)) {
 			if data, err := scenario.DecodeBinary(string(value)); err == nil {
 				value = base64.StdEncoding.AppendEncode(nil, data)
 			}
 		}
-		out = append(append(append(append(out, name...), ": "...), value...), "\r\n"...)
+		out = fmt.Appendf(out, "%s: %s\r\n", name, value)
 	}
 	return out
 }
@@ -171,11 +173,20 @@ func readCall(a *oracle.Answer) (message []byte, status callStatus, outcome reco
 		return nil, status, record.OK, ""
 	case a.Truncated:
 		return nil, status, record.TooLarge, fmt.Sprintf("its message has more than %d bytes", maxMessage)
-	case len(a.Body) < prefix || a.Body[0] != 0 ||
-		int64(binary.BigEndian.Uint32(a.Body[1:])) != int64(len(a.Body)-prefix):
+	case !isOneMessage(a.Body):
 		return nil, status, record.Malformed, "its body is not one message that is not compressed"
 	}
 	return a.Body[prefix:], status, record.OK, ""
+}
+
+// isOneMessage reports whether a body is one message that is not compressed.
+func isOneMessage(body []byte) bool {
+	if len(body) < prefix {
+		return false
+	}
+	isCompressed := body[0] != 0
+	length := binary.BigEndian.Uint32(body[1:])
+	return !isCompressed && int64(length) == int64(len(body)-prefix)
 }
 
 // isOfGRPC reports whether the header of an answer begins an answer to a call.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/http1"
 	"github.com/cleave-lab/cleave/load/record"
 )
@@ -145,12 +146,12 @@ func (l *http1Link) lose(x *exchange, err error) {
 	if outcome == record.OtherError && l.dialer.tls != nil {
 		outcome = record.BadTLS // other errors come from records that cannot be decrypted
 	}
-	if below := l.wire.outcome(); below != record.OK && outcome != record.Malformed &&
-		outcome != record.TooLarge {
+	isOfAnswer := outcome == record.Malformed || outcome == record.TooLarge
+	if below := l.wire.outcome(); below != record.OK && !isOfAnswer {
 		outcome = below
 	}
 	x.fail(outcome, err.Error())
-	x.unanswered = x.first == 0 && (outcome == record.Closed || outcome == record.Reset)
+	x.unanswered = x.first == 0 && engine.Disconnected(outcome)
 	l.abandon()
 }
 

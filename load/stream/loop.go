@@ -82,26 +82,31 @@ func (l *loop) await(w *worker) bool {
 	}
 	at, ok := l.from()
 	now := l.clock()
-	if ok && at <= now && now < l.end {
+	isDue := ok && at <= now
+	if isDue && now < l.end {
 		l.assign(w, now)
 		l.mu.Unlock()
 		return true
 	}
 	l.idle = append(l.idle, w)
-	isDone := !ok && len(l.idle) == l.config.workers() // the next turn ends the load
-	if isDone || ok && at < l.nextTurn {
+	isSooner := ok && at < l.nextTurn
+	if isSooner || l.isDone(ok) { // the next turn then ends the load
 		l.waiter.nudge()
 	}
 	l.mu.Unlock()
 	return <-w.wake
 }
 
+// isDone reports whether no flow of an open loop is in progress, and none begins: ok is that of from. The
+// caller holds mu.
+func (l *loop) isDone(ok bool) bool { return !ok && len(l.idle) == l.config.workers() }
+
 // sleep waits until a time, and returns false if the load has ended or will have ended by then.
 func (l *loop) sleep(w *worker, until time.Duration) bool {
 	until = l.config.Pacing.Slot(until)
 	l.mu.Lock()
 	now := l.clock()
-	if l.stopped || until >= l.end || now >= l.end {
+	if l.stopped || max(until, now) >= l.end {
 		l.mu.Unlock()
 		return false
 	}
@@ -174,8 +179,7 @@ func (l *loop) turn() (again time.Duration, over bool) {
 		w.wake <- true // never blocks, as above
 		now = l.clock()
 	}
-	done := l.config.Open != nil && !ok && len(l.idle) == l.config.workers()
-	if now >= l.end || done || l.interrupted.Load() {
+	if now >= l.end || l.isDone(ok) || l.interrupted.Load() {
 		l.stop()
 		return now, true
 	}

@@ -104,7 +104,8 @@ func (l *loop) begin(pool *pool) workerGroup {
 		w := newWorker(l, pool.links[number], number)
 		g.workers = append(g.workers, w)
 		if users := l.config.Users; users != nil {
-			all.Go(func() { w.playUser(users.Begins(i), users.Think) })
+			begin := users.Begins(i)
+			all.Go(func() { w.playUser(begin, users.Think) })
 		} else {
 			all.Go(w.serve)
 		}

@@ -61,9 +61,11 @@ func (d *dialer) secure(ctx context.Context, w *wire, protocols ...string) (*tls
 	config.NextProtos = protocols
 	conn := tls.Client(w, config)
 	err := conn.HandshakeContext(ctx)
-	if picked := conn.ConnectionState().NegotiatedProtocol; err == nil && protocols[0] == "h2" &&
-		!slices.Contains(protocols, picked) {
-		err = errNoHTTP2
+	if err == nil && protocols[0] == "h2" {
+		picked := conn.ConnectionState().NegotiatedProtocol
+		if !slices.Contains(protocols, picked) {
+			err = errNoHTTP2
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(&handshakeError{err, w.outcome()}, w.Close())

@@ -169,9 +169,11 @@ func (w *worker) send() (connected time.Duration) {
 		}
 		w.link.exchange(x)
 		// The second attempt has to connect: usable is false then, so there is no third.
-		if !usable || !x.unanswered || !w.session.Repeatable() || !x.permits() {
-			return connected
+		mayHaveMissed := usable && x.unanswered
+		if mayHaveMissed && w.session.Repeatable() && x.permits() {
+			continue
 		}
+		return connected
 	}
 }
 
