@@ -96,9 +96,9 @@ func (a *member) send(line any) { _ = json.NewEncoder(a.input).Encode(line) }
 
 // failed returns an error of this agent, with the end of its standard error if there is any.
 func (a *member) failed(cause error) error {
-	output := strings.Join(strings.Fields(strings.ToValidUTF8(a.log.String(), "?")), " ")
-	if output != "" {
-		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, output)
+	output := strings.ToValidUTF8(a.log.String(), "?")
+	if words := strings.Fields(output); len(words) > 0 {
+		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, strings.Join(words, " "))
 	}
 	return fmt.Errorf("%s: %w", a.name, cause)
 }

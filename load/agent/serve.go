@@ -77,8 +77,9 @@ func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err 
 		return gone(ctx, err)
 	}
 	outcome, played := s.play(ctx)
-	early := errors.Is(played, context.Canceled) && errors.Is(context.Cause(ctx), errStopped)
-	if played != nil && (!early || outcome.Results == nil) {
+	isStopped := errors.Is(played, context.Canceled) && errors.Is(context.Cause(ctx), errStopped)
+	hasResults := isStopped && outcome.Results != nil
+	if played != nil && !hasResults {
 		return gone(ctx, played)
 	}
 	if err := s.channel.Finished(time.Since(s.begun)); err != nil {
@@ -192,7 +193,8 @@ func (s *served) findTarget(ctx context.Context) error {
 	s.Spec.Target = u.String()
 	s.Spec.Replicas = addresses[1:]
 	for _, address := range addresses {
-		s.Made = append(s.Made, netip.PrefixFrom(address.Addr(), address.Addr().BitLen()))
+		host := address.Addr()
+		s.Made = append(s.Made, netip.PrefixFrom(host, host.BitLen()))
 	}
 	return s.check()
 }

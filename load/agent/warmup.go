@@ -47,7 +47,8 @@ func (s *served) warmUp(ctx context.Context) error {
 // load, which judges a warm-up that has reached its longest time.
 func (s *served) endWhenSteady(hooks *trial.Hooks, longest time.Duration) (conclude func()) {
 	enough := new(atomic.Bool)
-	least := max(time.Duration(s.Warmup), min(s.trial.Duration(), warmUpLeast))
+	least := min(s.trial.Duration(), warmUpLeast)
+	least = max(least, time.Duration(s.Warmup))
 	s.warm = &lab.WarmUp{}
 	hooks.Interval = warmUpSlice
 	hooks.Enough = enough
