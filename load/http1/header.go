@@ -46,7 +46,8 @@ func (r *Response) connection(value []byte) {
 // ambiguous.
 func (r *Response) contentLength(digits []byte) error {
 	length, err := strconv.ParseUint(string(digits), 10, 62)
-	if err != nil || r.sized && int64(length) != r.left {
+	isSecond := r.sized && int64(length) != r.left
+	if err != nil || isSecond {
 		return fmt.Errorf("%w: its length is %q", ErrMalformed, digits[:min(len(digits), 40)])
 	}
 	r.sized = true

@@ -146,8 +146,9 @@ func (r *Response) line(data []byte) (int, error) {
 	if len(line) > 0 && line[len(line)-1] == '\r' {
 		line = line[:len(line)-1]
 	}
-	if r.phase == headerLine && len(line) > 0 && (n == len(data) || isBlank(data[n])) {
-		// The next line may continue it; a user agent joins them (RFC 9112, 5.2).
+	// The next line may continue a header; a user agent joins them (RFC 9112, 5.2).
+	mayContinue := n == len(data) || isBlank(data[n])
+	if r.phase == headerLine && len(line) > 0 && mayContinue {
 		r.folds = true
 		r.partial = append(r.partial[:0], line...)
 		return n, nil
@@ -231,7 +232,9 @@ func (r *Response) endOfHead() error {
 		r.headBytes = head
 		return nil
 	}
-	r.Last = r.Last || r.http10 && !r.keepAlive
+	if r.http10 && !r.keepAlive {
+		r.Last = true
+	}
 	r.headBytes = 0
 	switch {
 	case r.bodiless || r.Status == 204 || r.Status == 304:

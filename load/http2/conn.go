@@ -95,8 +95,14 @@ func Open(ctx context.Context, conn net.Conn, limit time.Duration) (*Conn, error
 func (c *Conn) Usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.err == nil && !c.draining && (c.permitted > 0 || len(c.exchanges) > 0)
+	return c.isOpen() && (c.permitted > 0 || len(c.exchanges) > 0)
 }
+
+// isOpen reports whether new exchanges may begin or wait. The caller holds mu.
+func (c *Conn) isOpen() bool { return c.err == nil && !c.draining }
+
+// hasRoom reports whether a new exchange may begin now. The caller holds mu.
+func (c *Conn) hasRoom() bool { return c.isOpen() && uint32(len(c.exchanges)) < c.permitted }
 
 // Ended reports whether the connection has ended, with all its exchanges.
 func (c *Conn) Ended() bool {
@@ -125,11 +131,11 @@ func (c *Conn) RoundTrip(x *Exchange) error {
 	x.Sent = x.Clock()
 	c.mu.Lock()
 	switch {
-	case c.err != nil || c.draining:
+	case !c.isOpen():
 		err := c.err
 		c.mu.Unlock()
 		return errors.Join(ErrUnseen, err)
-	case uint32(len(c.exchanges)) >= c.permitted || len(c.waiting) > 0:
+	case len(c.waiting) > 0 || !c.hasRoom():
 		x.Waited = true
 		c.waiting = append(c.waiting, x)
 	default:
@@ -181,7 +187,8 @@ func (c *Conn) start(x *Exchange) {
 // push appends as much of a body to out as the server's windows permit. The caller holds mu.
 func (c *Conn) push(x *Exchange) {
 	for len(x.upload) > 0 {
-		n := int(min(int64(len(x.upload)), int64(maxFrame), c.window, x.window))
+		left := int64(len(x.upload))
+		n := int(min(left, maxFrame, c.window, x.window))
 		if n <= 0 {
 			if !x.blocked {
 				x.blocked = true
@@ -230,7 +237,7 @@ func (c *Conn) end(x *Exchange, err error) {
 	}
 	x.done <- struct{}{} // never blocks: an exchange ends once
 	c.admit()
-	if c.draining && len(c.exchanges) == 0 && c.err == nil {
+	if c.draining && len(c.exchanges) == 0 {
 		c.closeLocked(ErrClosed)
 	}
 }
@@ -244,7 +251,7 @@ func (c *Conn) abort(x *Exchange, code Code, err error) {
 
 // admit starts exchanges that waited for a stream. The caller holds mu.
 func (c *Conn) admit() {
-	for len(c.waiting) > 0 && uint32(len(c.exchanges)) < c.permitted && !c.draining && c.err == nil {
+	for len(c.waiting) > 0 && c.hasRoom() {
 		next := c.waiting[0]
 		c.waiting = c.waiting[1:]
 		c.start(next)
@@ -282,6 +289,11 @@ func (c *Conn) flush(yields bool) {
 		}
 	}
 	c.writing = time.Time{}
+}
+
+// writesFor reports whether a write has been in progress for at least some time. The caller holds mu.
+func (c *Conn) writesFor(span time.Duration) bool {
+	return !c.writing.IsZero() && time.Since(c.writing) >= span
 }
 
 // writeFailed handles a server that accepts no more data. Its earlier data is still read, up to its end
@@ -362,11 +374,11 @@ func (c *Conn) watch() {
 		next = min(next, left(x))
 	}
 	silent := (expired || c.pinged) && now.Sub(c.lastData) >= c.limit
-	stuck := !c.writing.IsZero() && now.Sub(c.writing) >= c.limit
+	dead := silent && c.pinged
 	switch {
 	case c.err != nil:
 		return
-	case stuck || silent && c.pinged:
+	case dead || c.writesFor(c.limit):
 		c.closeLocked(fmt.Errorf("%w: nor anything else on the connection", ErrTimeout))
 		return
 	case silent:

@@ -169,18 +169,24 @@ func (x *Exchange) field(name, value string) {
 // status takes the pseudo-header :status, which comes first.
 func (x *Exchange) status(value string) {
 	n, err := strconv.Atoi(value)
-	if err != nil || len(value) != 3 || n < 100 || n > 599 || n == 101 || x.headed || x.Status != 0 {
+	switch {
+	case err != nil, len(value) != 3, n < 100, n > 599, // it is none
+		n == 101,                // it would switch to another protocol
+		x.headed, x.Status != 0: // it is not the first field
 		x.bad = malformed("its status is %q", value)
-		return
+	default:
+		x.Status = n
 	}
-	x.Status = n
 }
 
 // regular takes a field that is no pseudo-header: it keeps the field if KeepHeader is set, and reads the
 // length and the encoding of the body.
 func (x *Exchange) regular(name, value string) {
 	if x.KeepHeader {
-		x.Header = append(append(append(append(x.Header, name...), ": "...), value...), "\r\n"...)
+		x.Header = append(x.Header, name...)
+		x.Header = append(x.Header, ": "...)
+		x.Header = append(x.Header, value...)
+		x.Header = append(x.Header, "\r\n"...)
 	}
 	if x.headed { // in a trailer
 		return
@@ -192,7 +198,8 @@ func (x *Exchange) regular(name, value string) {
 		return
 	}
 	n, err := strconv.ParseUint(value, 10, 62)
-	if err != nil || x.declared >= 0 && x.declared != int64(n) {
+	isSecond := x.declared >= 0 && x.declared != int64(n)
+	if err != nil || isSecond {
 		x.bad = malformed("its length is %q", value)
 		return
 	}
@@ -243,7 +250,10 @@ func (x *Exchange) data(part []byte) error {
 
 // end checks the length of a whole answer.
 func (x *Exchange) end() error {
-	if x.declared >= 0 && x.Received != x.declared && !x.Bodiless && x.Status != 204 && x.Status != 304 {
+	if x.Bodiless || x.Status == 204 || x.Status == 304 { // its length is that of another answer
+		return nil
+	}
+	if x.declared >= 0 && x.declared != x.Received {
 		return malformed("its body has %d bytes and not %d", x.Received, x.declared)
 	}
 	return nil

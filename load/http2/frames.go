@@ -1,7 +1,6 @@
 package http2
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -96,7 +95,9 @@ func (c *Conn) read() {
 			full := kept+n == len(input)
 			kept = copy(input, input[whole:kept+n])
 			if full && len(input) < 4*maxFrame {
-				input = append(bytes.Clone(input[:kept]), make([]byte, 2*len(input)-kept)...)
+				grown := make([]byte, 2*len(input))
+				copy(grown, input[:kept])
+				input = grown
 			}
 		}
 		if err != nil {
@@ -127,7 +128,7 @@ func (c *Conn) receive(data []byte) (taken int, err error) {
 			return taken, err
 		}
 	}
-	if len(c.out) > maxControl && !c.writing.IsZero() && time.Since(c.writing) > time.Second {
+	if len(c.out) > maxControl && c.writesFor(time.Second) {
 		return taken, malformed("it sends pings or settings and does not read the answers")
 	}
 	if len(c.out) > 0 && c.writing.IsZero() {
@@ -143,15 +144,18 @@ func (c *Conn) receive(data []byte) (taken int, err error) {
 
 // dispatch handles a frame. An error ends the connection.
 func (c *Conn) dispatch(kind, flags byte, stream uint32, payload []byte) error {
+	isSettings := kind == frameSettings && flags&flagAck == 0
+	isInBlock := c.block != 0
+	continues := kind == frameContinuation
 	switch {
-	case !c.settled && (kind != frameSettings || flags&flagAck != 0):
+	case !c.settled && !isSettings:
 		return malformed("it does not begin with settings")
-	case (c.block != 0) != (kind == frameContinuation) || c.block != 0 && c.block != stream:
+	case isInBlock != continues, isInBlock && c.block != stream:
 		return malformed("a header block is interrupted")
 	}
 	switch kind {
 	case frameData, frameHeaders, frameReset, frameContinuation:
-		if stream == 0 || stream%2 == 0 || stream >= c.next {
+		if stream%2 == 0 || stream >= c.next {
 			return malformed("a frame of kind %d is about stream %d, which is not ours", kind, stream)
 		}
 		return c.streamFrame(kind, flags, stream, payload)
@@ -311,7 +315,9 @@ func (c *Conn) connectionFrame(kind, flags byte, payload []byte) error {
 	case kind == framePing && flags&flagAck == 0:
 		c.out = appendFrame(c.out, framePing, flagAck, 0, payload)
 	case kind == frameGoAway:
-		c.goAway(binary.BigEndian.Uint32(payload)&maxID, Code(binary.BigEndian.Uint32(payload[4:])))
+		last := binary.BigEndian.Uint32(payload) & maxID
+		code := binary.BigEndian.Uint32(payload[4:])
+		c.goAway(last, Code(code))
 	}
 	return nil
 }
