@@ -71,7 +71,8 @@ func (w *walk) when(n float64) (time.Duration, bool) {
 		w.limit = w.profile[w.phase].first + w.profile[w.phase].total()
 	}
 	ph := w.profile[w.phase]
-	in := time.Duration(math.Round(ph.at(max(0, n-ph.first)) * 1e9))
+	seconds := ph.at(max(0, n-ph.first))
+	in := time.Duration(math.Round(seconds * 1e9))
 	return ph.start + min(in, ph.duration), true
 }
 

@@ -77,7 +77,8 @@ func (p profile) before(t time.Duration) float64 {
 	var n sum
 	for _, ph := range p {
 		in := min(max(t-ph.start, 0), ph.duration).Seconds()
-		n.add(ph.from*in + (ph.to-ph.from)*in*in/(2*ph.duration.Seconds()))
+		change := ph.to - ph.from
+		n.add(ph.from*in + change*in*in/(2*ph.duration.Seconds()))
 	}
 	return n.value()
 }
@@ -94,8 +95,9 @@ func (ph phase) at(n float64) float64 {
 	case ph.from == ph.to:
 		return n / ph.from
 	}
-	root := math.Sqrt(max(0, ph.from*ph.from+2*(ph.to-ph.from)*n/ph.duration.Seconds()))
-	return 2 * n / (ph.from + root)
+	change := ph.to - ph.from
+	square := ph.from*ph.from + 2*change*n/ph.duration.Seconds()
+	return 2 * n / (ph.from + math.Sqrt(max(0, square)))
 }
 
 // sum adds numbers with compensation, so that the error does not grow with their count (Neumaier 1974).

@@ -82,8 +82,9 @@ func (o Options) check() (Options, error) {
 	o.Max = cmp.Or(o.Max, maxRate)
 	o.Resolution = cmp.Or(o.Resolution, usualResolution)
 	o.Votes = cmp.Or(o.Votes, votes)
+	isRange := 0 < o.Start && o.Start <= o.Max // NaN is in none
 	switch {
-	case !(o.Start > 0) || !(o.Max >= o.Start) || math.IsInf(o.Max, 0):
+	case !isRange || math.IsInf(o.Max, 0):
 		return o, fmt.Errorf("search from %g up to %g operations per second: use rates above zero, in order",
 			o.Start, o.Max)
 	case !(o.Resolution >= FinestResolution && o.Resolution <= CoarsestResolution):
@@ -151,7 +152,7 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 		c.Rate = &s.low
 		c.Low = &s.low
 	}
-	if !math.IsInf(s.high, 1) {
+	if !s.noneFailed() {
 		c.High = &s.high
 	}
 	if err == nil && c.Reason == "" {
@@ -170,7 +171,7 @@ func (s *search) bracket() error {
 		}
 		s.moveEnd(rate, pass)
 		switch {
-		case s.low > 0 && !math.IsInf(s.high, 1):
+		case s.low > 0 && !s.noneFailed():
 			return nil
 		case pass && rate >= s.Max, !pass && rate <= s.lowest():
 			return nil
@@ -185,6 +186,12 @@ func (s *search) bracket() error {
 // lowest returns the lowest rate of the search.
 func (s *search) lowest() float64 { return s.Start / 1000 }
 
+// noneFailed reports whether the bracket has no upper end yet.
+func (s *search) noneFailed() bool { return math.IsInf(s.high, 1) }
+
+// isNarrow reports whether the bracket has both ends, with at most the resolution between them.
+func (s *search) isNarrow() bool { return s.high <= s.low*s.Resolution }
+
 // moveEnd makes a rate an end of the bracket if that narrows the bracket.
 func (s *search) moveEnd(rate float64, pass bool) {
 	if pass {
@@ -198,22 +205,28 @@ func (s *search) moveEnd(rate float64, pass bool) {
 // majority.
 func (s *search) isDone() bool {
 	atMin := s.low == 0 && s.high <= s.lowest()
-	atMax := math.IsInf(s.high, 1) && s.low >= s.Max
-	narrow := s.low > 0 && s.high <= s.low*s.Resolution
-	return (atMin || atMax || narrow) &&
-		(s.low == 0 || s.isDecided(s.low)) && (math.IsInf(s.high, 1) || s.isDecided(s.high))
+	atMax := s.noneFailed() && s.low >= s.Max
+	if atMin || atMax || s.isNarrow() {
+		return s.isDecided(s.low) && s.isDecided(s.high)
+	}
+	return false
 }
 
 // isDecided reports whether the majority at a rate is decided, or need not be because a longer trial follows.
+// Nothing is to be decided about an end that is missing.
 func (s *search) isDecided(rate float64) bool {
+	if rate == 0 || math.IsInf(rate, 1) {
+		return true
+	}
 	t := s.grid[rate]
-	return max(t.passed, t.failed) > s.Votes/2 || s.Confirm != nil && t.passed > 0 && t.failed == 0
+	passedAtOnce := t.passed > 0 && t.failed == 0
+	return max(t.passed, t.failed) > s.Votes/2 || passedAtOnce && s.Confirm != nil
 }
 
 // narrow makes one step: it tries the geometric mean of a wide bracket, or decides about the ends of a
 // narrow one.
 func (s *search) narrow() error {
-	if s.low == 0 || math.IsInf(s.high, 1) || s.high <= s.low*s.Resolution {
+	if s.low == 0 || s.noneFailed() || s.isNarrow() {
 		return s.decideEnds()
 	}
 	rate := tidy(math.Sqrt(s.low * s.high))
@@ -232,7 +245,7 @@ func (s *search) narrow() error {
 // that made a rate an end, the bracket is determined anew from the grid.
 func (s *search) decideEnds() error {
 	for _, rate := range []float64{s.low, s.high} {
-		if rate == 0 || math.IsInf(rate, 1) || s.isDecided(rate) {
+		if s.isDecided(rate) {
 			continue
 		}
 		before := s.grid.passes(rate)
@@ -250,7 +263,12 @@ func (s *search) decideEnds() error {
 
 // reopen searches for the end that a contradicted decision has removed.
 func (s *search) reopen() error {
-	for s.low == 0 && s.high > s.lowest() || math.IsInf(s.high, 1) && s.low < s.Max {
+	for {
+		goesDown := s.low == 0 && s.high > s.lowest()
+		goesUp := s.noneFailed() && s.low < s.Max
+		if !goesDown && !goesUp {
+			return nil
+		}
 		rate := max(s.high/2, s.lowest())
 		if s.low > 0 {
 			rate = min(2*s.low, s.Max)
@@ -261,7 +279,6 @@ func (s *search) reopen() error {
 		}
 		s.moveEnd(rate, pass)
 	}
-	return nil
 }
 
 // tryOnce decides about a rate by earlier trials at it, or by one short trial if there are none.
@@ -369,7 +386,7 @@ func (s *search) confirm() (string, error) {
 			return s.notMonotone(rate), nil
 		}
 	}
-	if !math.IsInf(s.high, 1) {
+	if !s.noneFailed() {
 		rate := min(max(tidy(above*s.low), s.high), s.Max)
 		pass, err := s.decide(s.Short, rate)
 		if err != nil {
@@ -394,7 +411,7 @@ func (s *search) openEnd() string {
 	switch {
 	case s.low == 0:
 		return fmt.Sprintf("no rate down to %g/s met the objective", s.lowest())
-	case math.IsInf(s.high, 1):
+	case s.noneFailed():
 		return fmt.Sprintf("the highest permitted rate, %g/s, met the objective: the capacity is at least that",
 			s.low)
 	}
@@ -403,6 +420,7 @@ func (s *search) openEnd() string {
 
 // tidy rounds a rate to four significant digits, for readability.
 func tidy(rate float64) float64 {
-	unit := math.Pow10(3 - int(math.Floor(math.Log10(rate))))
+	magnitude := math.Floor(math.Log10(rate))
+	unit := math.Pow10(3 - int(magnitude))
 	return math.Round(rate*unit) / unit
 }
