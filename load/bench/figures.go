@@ -129,7 +129,8 @@ func (s samples) figures(stalled time.Duration) ([]figures.Figure, error) {
 	var all []figures.Figure
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		for _, tool := range slices.Sorted(maps.Keys(s[name])) {
-			all = append(all, figures.Median(name+", "+tool, unitOf(name), betterOf(name), s[name][tool]))
+			median := figures.Median(name+", "+tool, unitOf(name), betterOf(name), s[name][tool])
+			all = append(all, median)
 		}
 	}
 	for _, c := range comparisons() {

@@ -44,7 +44,8 @@ func floor(address, seconds string) error {
 	}
 	buffer := make([]byte, 1<<16)
 	came := new(events)
-	for end := time.Now().Add(time.Duration(length) * time.Second); time.Now().Before(end); {
+	end := time.Now().Add(time.Duration(length) * time.Second)
+	for time.Now().Before(end) {
 		for range 1000 { // so that reading the clock costs next to nothing
 			ready, err := wait(epoll, came)
 			if err != nil {

@@ -51,6 +51,7 @@ func (p *plan) loop(threads int, s samples) error {
 	if err := errors.Join(runErr, err); err != nil {
 		return err
 	}
-	s.add("loops throughput", strconv.Itoa(threads), float64(requests)/p.length.Seconds())
+	throughput := float64(requests) / p.length.Seconds()
+	s.add("loops throughput", strconv.Itoa(threads), throughput)
 	return nil
 }

@@ -78,6 +78,7 @@ func (s samples) addMemory(tool string, memory []float64) error {
 	n := last / 10
 	early, late := memory[2*n:3*n], memory[last-n:last]
 	s.add("memory peak", tool, memory[last]/1e6)
-	s.add("memory growth", tool, (stats.Median(late)-stats.Median(early))/1e6)
+	growth := stats.Median(late) - stats.Median(early)
+	s.add("memory growth", tool, growth/1e6)
 	return nil
 }

@@ -96,7 +96,8 @@ const (
 
 // command returns the tool's command line for a scene, or nil.
 func (t tool) command(scene string, length time.Duration) []string {
-	args := t.usages.in(scene, strconv.Itoa(int(length.Seconds())))
+	seconds := int(length.Seconds())
+	args := t.usages.in(scene, strconv.Itoa(seconds))
 	if args == nil {
 		return nil
 	}
