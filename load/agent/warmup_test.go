@@ -73,7 +73,8 @@ func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 			job.WarmupLimit = c.limit
 			w := warmed(t, &job, c.takes)
 			if w.Steady != c.steady || w.Seconds < c.from || w.Seconds > c.to {
-				t.Errorf("steady: %v, after %g s; want %v, after %g to %g s", w.Steady, w.Seconds, c.steady, c.from, c.to)
+				t.Errorf("steady: %v, after %g s; want %v, after %g to %g s", w.Steady, w.Seconds, c.steady,
+					c.from, c.to)
 			}
 			if c.course != "" && w.Course != string(c.course) {
 				t.Errorf("its course is %s, want %s", w.Course, c.course)
@@ -85,7 +86,7 @@ func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 // TestAWarmUpLeavesNothingOpen, whether it is steady or ends at its limit: none of its operations is
 // cancelled, so an audit has no attempt of unknown outcome from it, and the measured load follows.
 func TestAWarmUpLeavesNothingOpen(t *testing.T) {
-	for name, limit := range map[string]scenario.Duration{"until it is steady": 60_000 * ms, "too short": 1_000 * ms} {
+	for name, limit := range map[string]scenario.Duration{"steady": 60_000 * ms, "too short": 1_000 * ms} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("CLEAVE_DIR", t.TempDir())
 			var seen atomic.Int64
@@ -109,15 +110,15 @@ func TestAWarmUpLeavesNothingOpen(t *testing.T) {
 			}
 			if measured := report.Outcome.Results.Count(record.All, record.OK); answered > warm ||
 				measured == 0 || warm+measured != seen.Load() {
-				t.Errorf("%d answers in the slices of the warm-up, %d to it, %d measured and %d in all", answered, warm,
-					measured, seen.Load())
+				t.Errorf("%d answers in the slices of the warm-up, %d to it, %d measured and %d in all",
+					answered, warm, measured, seen.Load())
 			}
 			all := int64(bytes.Count(u.handed, []byte("\n")))
 			right := int64(bytes.Count(u.handed, []byte(`"end":"ok"`)))
 			ofWarmUp := int64(bytes.Count(u.handed, []byte(`"warm_up":true`)))
 			if warm == 0 || ofWarmUp != warm || right != all || all != seen.Load() {
-				t.Errorf("%d of %d attempts ended rightly, %d are of the warm-up; want %d, and %d of it", right, all,
-					ofWarmUp, seen.Load(), warm)
+				t.Errorf("%d of %d attempts ended rightly, %d are of the warm-up; want %d, and %d of it",
+					right, all, ofWarmUp, seen.Load(), warm)
 			}
 		})
 	}

@@ -72,7 +72,7 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	return out, p.check()
 }
 
-// check returns an error for a scene or a tool that is unknown, and for a flag that leaves nothing to measure.
+// check returns an error for an unknown scene or tool, and for a flag that leaves nothing to measure.
 func (p *plan) check() error {
 	for _, scene := range p.only {
 		if !slices.Contains(scenes(), scene) {

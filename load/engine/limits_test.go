@@ -58,8 +58,8 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 	r.open(50)
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 10})
-	if served.Load() != 10 || report.Unsent != 40 || !strings.Contains(report.UnsentBecause, "no higher rate") ||
-		report.Stopped != "" {
+	if served.Load() != 10 || report.Unsent != 40 || report.Stopped != "" ||
+		!strings.Contains(report.UnsentBecause, "no higher rate") {
 		t.Errorf("%d served, %d unsent because %q, stopped %q: want 10 and 40, because of the permission",
 			served.Load(), report.Unsent, report.UnsentBecause, report.Stopped)
 	}

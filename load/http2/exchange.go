@@ -45,9 +45,9 @@ type Exchange struct {
 	bad      error     // first mistake in the header
 }
 
-// Request starts a request with the mandatory fields and no body; Field adds others. The bytes from 0x80 on are whole
-// fields of the static table: 0x80 plus the index. The number in appendLiteral is the index of a name in that
-// table (RFC 7541, 6.1 and appendix A).
+// Request starts a request with the mandatory fields and no body; Field adds others. The bytes from 0x80 on
+// are whole fields of the static table: 0x80 plus the index. The number in appendLiteral is the index of a
+// name in that table (RFC 7541, 6.1 and appendix A).
 func (x *Exchange) Request(method, scheme, authority, path string) {
 	if x.done == nil {
 		x.done = make(chan struct{}, 1)

@@ -219,8 +219,10 @@ func (s *search) isDecided(rate float64) bool {
 		return true
 	}
 	t := s.grid[rate]
-	passedAtOnce := t.passed > 0 && t.failed == 0
-	return max(t.passed, t.failed) > s.Votes/2 || passedAtOnce && s.Confirm != nil
+	if s.Confirm != nil && t.failed == 0 {
+		return t.passed > 0
+	}
+	return max(t.passed, t.failed) > s.Votes/2
 }
 
 // narrow makes one step: it tries the geometric mean of a wide bracket, or decides about the ends of a

@@ -116,7 +116,8 @@ func TestUsersThinkAndLittlesLawHolds(t *testing.T) {
 	}
 	both(t, slow, func(t *testing.T, r *rig) {
 		const users = 8
-		r.config.Users = &engine.Users{Number: users, Think: 10 * time.Millisecond, Every: 400 * time.Millisecond / users}
+		r.config.Users = &engine.Users{Number: users, Think: 10 * time.Millisecond,
+			Every: 50 * time.Millisecond}
 		r.config.Duration = time.Second
 		r.file.Flows[0].Steps = []scenario.Step{
 			{Name: "first", Request: "GET /1", Think: scenario.Duration(20 * time.Millisecond)},

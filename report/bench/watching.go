@@ -36,7 +36,7 @@ func watching(ctx context.Context, arguments []string) (err error) {
 		return err
 	}
 	if *rounds < 1 || *length < time.Second {
-		return fmt.Errorf("-rounds is %d and -length is %v: give 1 round or more, of 1s or more", *rounds, *length)
+		return fmt.Errorf("-rounds is %d and -length is %v: give at least 1 and 1s", *rounds, *length)
 	}
 	root, err := os.MkdirTemp("", "cleave-watching-")
 	if err != nil {
