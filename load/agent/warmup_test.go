@@ -53,7 +53,7 @@ func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 		least, limit scenario.Duration
 		from, to     float64 // bounds of its length in seconds
 		steady       bool
-		course       stats.Course // empty: any
+		course       stats.SteadyKind // empty: any
 	}{
 		"steady":                {steady, 0, 60_000 * ms, 3, 3, true, stats.Flat},
 		"no sooner than it may": {steady, 5_000 * ms, 60_000 * ms, 5, 5, true, stats.Flat},
