@@ -44,7 +44,8 @@ func TestTheOfferedRateIsThatOfTheLoad(t *testing.T) {
 	if o := play(t, s).Summary; *o.OfferedRate != 4 || o.Sent != 2 {
 		t.Errorf("%g/s offered, %d flows sent; want 4/s and 2", *o.OfferedRate, o.Sent)
 	}
-	s.Loops, s.Of = 2, 2
+	s.Loops = 2
+	s.Of = 2
 	if o := play(t, s).Summary; *o.OfferedRate != 2 || o.Sent != 1 {
 		t.Errorf("%g/s offered by an agent of two, %d flows sent; want 2/s and 1", *o.OfferedRate, o.Sent)
 	}
@@ -56,7 +57,9 @@ func TestUsersOfAllLoopsBeginInTurn(t *testing.T) {
 	for agent := range 2 {
 		s := specFor(t, "http://127.0.0.1:1")
 		s.Load = scenario.Load{Users: 5, RampUp: 1000 * ms, Duration: 2000 * ms}
-		s.Loops, s.Part, s.Of = 2, agent, 2
+		s.Loops = 2
+		s.Part = agent
+		s.Of = 2
 		checked, err := s.Check()
 		testset.Must(t, err)
 		for loop := range s.Loops {
