@@ -19,6 +19,8 @@ type claim struct {
 	test    lab.ClaimTest
 	points  []string // that ran
 	missing []string // that were claimed and did not run
+	// unsteady holds the points at which unsteady trials may distort the measured values.
+	unsteady []string
 	// off holds the factors by which to multiply the measured values, by point, to see whether unsteady trials
 	// could turn the verdict; nil: none.
 	off map[string]float64
@@ -62,7 +64,7 @@ func (e *experiment) judge(stated lab.Claim) (lab.Judgement, claim) {
 		return j, c
 	}
 	test(&j, c)
-	e.withholdClaim(&j, c, test)
+	e.withholdClaim(&j, &c, test)
 	if len(c.missing) > 0 {
 		j.Reason += fmt.Sprintf("; not tested at %s, which did not run", strings.Join(c.missing, ", "))
 	}
@@ -267,8 +269,8 @@ func (e *experiment) blockExponents(c claim, value func(point string, block int)
 }
 
 // withholdClaim withholds a verdict that depends on the length of warm-up and trials: one that changes if the
-// measured values are multiplied or divided by the change within trials.
-func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Judgement, claim)) {
+// measured values are multiplied or divided by the change within trials. It sets the unsteady points.
+func (e *experiment) withholdClaim(j *lab.Judgement, c *claim, test func(*lab.Judgement, claim)) {
 	p := c.pair()
 	if !c.test.Against {
 		p.against = p.variant
@@ -290,6 +292,7 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 			}
 			up[point] = factor
 			down[point] = 1 / factor
+			c.unsteady = appendNew(c.unsteady, point)
 			if factor > largest {
 				largest = factor
 				short = brief + " at " + point
@@ -304,8 +307,9 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 	turned := c.test.Exponent
 	for _, off := range []map[string]float64{up, down} {
 		other := *j
-		c.off = off
-		test(&other, c)
+		changed := *c
+		changed.off = off
+		test(&other, changed)
 		turned = turned || other.Verdict != j.Verdict
 	}
 	if turned {

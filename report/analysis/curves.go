@@ -108,9 +108,9 @@ func figuresOf(trials []lab.Trial, name string) []float64 {
 	return values
 }
 
-// allOf reports whether all trials fulfil a condition.
-func allOf(trials []lab.Trial, is func(lab.Trial) bool) bool {
-	return !slices.ContainsFunc(trials, func(t lab.Trial) bool { return !is(t) })
+// allOf reports whether all elements fulfil a condition.
+func allOf[T any](all []T, is func(T) bool) bool {
+	return !slices.ContainsFunc(all, func(one T) bool { return !is(one) })
 }
 
 // held reports whether a trial held its rate: as its audit says, else if operations were sent and

@@ -260,20 +260,21 @@ func variantsOf(d lab.Factorial) (names []string) {
 func (e *experiment) factorQuestions() []question {
 	runs := variantsOf(*e.study.Factorial)
 	var all []question
+	var answered []string
 	for _, on := range e.factorEffects() {
 		if !slices.Contains(e.decisiveMetrics(), on.Metric) {
 			continue
 		}
+		at := on.Point.Name
+		answered = append(answered, at)
 		for _, x := range on.Effects {
 			of := lab.Comparison{Metric: on.Metric, Point: on.Point, Ratio: x.Ratio, Verdict: x.Verdict}
 			all = append(all, question{e.answerOf(x.Label, e.study.Baseline, of),
-				x.Verdict == lab.Undecided && x.Unsteady == "", settingsAt(on.Point.Name, runs...)})
+				e.isOpen(x.Verdict, x.Unsteady, at), settingsAt(at, runs...)})
 		}
 	}
-	if len(all) == 0 {
-		for _, point := range e.study.Points {
-			all = append(all, question{open: true, settings: settingsAt(point.Name, runs...)})
-		}
+	for _, at := range e.unanswered(e.study.Points, runs, answered) {
+		all = append(all, question{open: true, settings: settingsAt(at, runs...)})
 	}
 	return all
 }

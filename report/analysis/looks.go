@@ -123,7 +123,6 @@ type question struct {
 
 // questions returns the questions of the study: about its steps if these are its answer, else about the
 // effects of its factorial design, else about its claims, else about the comparisons in its decisive metrics.
-// An undecided comparison of unsteady trials is open only as long as the design permits longer trials.
 func (e *experiment) questions() []question {
 	switch {
 	case e.study.Explains():
@@ -133,12 +132,51 @@ func (e *experiment) questions() []question {
 	case len(e.study.Claims) > 0:
 		return e.claimQuestions()
 	}
+	return e.comparisonQuestions()
+}
+
+// isOpen reports whether more trials can decide a verdict: it is undecided, and its trials at the point are
+// steady or may become longer.
+func (e *experiment) isOpen(verdict lab.ComparisonVerdict, unsteady, point string) bool {
+	return verdict == lab.Undecided && (unsteady == "" || e.canLengthen(point))
+}
+
+// unanswered returns the points, of some, whose question about variants cannot be answered yet: no block has
+// trials of all of them there, or no point is answered, since their metrics were not measured. It returns
+// none if no trial can answer it: a variant is absent or was struck out.
+func (e *experiment) unanswered(points []lab.Point, variants, answered []string) []string {
+	if !allOf(variants, e.comparable) {
+		return nil
+	}
+	var names []string
+	for _, p := range points {
+		if slices.Contains(answered, p.Name) || !e.planned(p.Name, variants) {
+			continue
+		}
+		if _, blocks := e.overBlocks(operations, p.Name, variants); blocks == 0 || len(answered) == 0 {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// comparisonQuestions returns questions about the comparisons in the decisive metrics.
+func (e *experiment) comparisonQuestions() []question {
 	var all []question
+	answered := map[pair][]string{}
 	for _, c := range e.comparisons() {
-		if slices.Contains(e.decisiveMetrics(), c.Metric) {
-			all = append(all, question{e.answerOf(c.Variant, c.Baseline, c),
-				c.Verdict == lab.Undecided && (c.Unsteady == "" || e.canLengthen(c.Point.Name)),
-				settingsAt(c.Point.Name, c.Variant, c.Baseline)})
+		if !slices.Contains(e.decisiveMetrics(), c.Metric) {
+			continue
+		}
+		all = append(all, question{e.answerOf(c.Variant, c.Baseline, c),
+			e.isOpen(c.Verdict, c.Unsteady, c.Point.Name), settingsAt(c.Point.Name, c.Variant, c.Baseline)})
+		p := pair{c.Variant, c.Baseline}
+		answered[p] = append(answered[p], c.Point.Name)
+	}
+	for _, p := range e.pairs() {
+		variants := []string{p.variant, p.against}
+		for _, point := range e.unanswered(e.study.Points, variants, answered[p]) {
+			all = append(all, question{open: true, settings: settingsAt(point, variants...)})
 		}
 	}
 	return all
@@ -158,12 +196,12 @@ func (e *experiment) decisiveMetrics() []string {
 }
 
 // stepQuestions returns questions about whole waterfalls, then about their steps. They are about the first
-// metrics that the study names for steps, or about the decisive metrics if it names none. As long as no such
-// metric has a waterfall, all points of the steps are open. Each question needs all variants of the steps:
-// every trial helps to estimate the effect of its block, and interactions are estimated from the blocks that
-// have every variant. Questions about unsteady trials are not open: more trials would not be steadier.
+// metrics that the study names for steps, or about the decisive metrics if it names none. Each question needs
+// all variants of the steps: every trial helps to estimate the effect of its block, and interactions are
+// estimated from the blocks that have every variant.
 func (e *experiment) stepQuestions() []question {
-	settings := func(point lab.Point) []setting { return settingsAt(point.Name, stepVariants(e.study.Steps)...) }
+	variants := slices.DeleteFunc(stepVariants(e.study.Steps),
+		func(name string) bool { return !e.comparable(name) })
 	decisive := e.decisiveMetrics()
 	if x := e.study.Explained; x != nil && len(x.Metrics) > 0 {
 		decisive = x.Metrics[:min(mostNamed, len(x.Metrics))]
@@ -171,21 +209,23 @@ func (e *experiment) stepQuestions() []question {
 	waterfalls := slices.DeleteFunc(e.waterfalls(),
 		func(w lab.Waterfall) bool { return !slices.Contains(decisive, w.Metric) })
 	var wholes, steps []question
-	if len(waterfalls) == 0 {
-		for _, point := range e.stepPoints(e.steps(1)) {
-			wholes = append(wholes, question{open: true, settings: settings(point)})
-		}
-	}
+	var answered []string
 	for _, w := range waterfalls {
+		at := w.Point.Name
+		answered = append(answered, at)
 		of := lab.Comparison{Metric: w.Metric, Point: w.Point, Ratio: w.Whole, Verdict: w.Verdict}
-		wholes = append(wholes, question{e.answerOf(w.To, w.From, of),
-			w.Verdict == lab.Undecided && w.Unsteady == "", settings(w.Point)})
+		wholes = append(wholes, question{e.answerOf(w.To, w.From, of), e.isOpen(w.Verdict, w.Unsteady, at),
+			settingsAt(at, variants...)})
 		for _, s := range w.Steps {
 			of.Ratio = s.Ratio
 			of.Verdict = s.Verdict
-			steps = append(steps, question{e.answerOf(s.Variant, s.Before, of),
-				s.Verdict == lab.Undecided && s.Unsteady == "", settings(w.Point)})
+			steps = append(steps, question{e.answerOf(s.Variant, s.Before, of), e.isOpen(s.Verdict, s.Unsteady, at),
+				settingsAt(at, variants...)})
 		}
+	}
+	shown := e.steps(1)
+	for _, at := range e.unanswered(e.stepPoints(shown), stepVariants(shown), answered) {
+		steps = append(steps, question{open: true, settings: settingsAt(at, variants...)})
 	}
 	return append(wholes, steps...)
 }
@@ -201,7 +241,7 @@ func (e *experiment) claimQuestions() []question {
 		case lab.ClaimUntestable:
 			continue
 		case lab.ClaimUndecided:
-			q.open = j.Unsteady == ""
+			q.open = allOf(c.unsteady, e.canLengthen)
 		default:
 			q.Verdict = string(j.Verdict)
 			q.Text = fmt.Sprintf("%s %s", quoted(j), j.Verdict)

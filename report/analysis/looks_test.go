@@ -162,6 +162,113 @@ func TestStepsAreDecidedInTheMetricsThatTheStudyNames(t *testing.T) {
 	}
 }
 
+// twoPoints returns an experiment whose variants all play at rate-40 and, without some of them, at rate-80.
+func twoPoints(study func(*lab.Study), missing ...string) Input {
+	shown, _ := pathsToSync()
+	in := untilDecided(explainInput(shown, 5, actAlone), 12)
+	second := lab.Point{Name: "rate-80", Levels: map[string]float64{"rate": 80}}
+	in.Plan.Study.Points = append(in.Plan.Study.Points, second)
+	for _, trial := range slices.Clone(in.Trials) {
+		trial.Point = second
+		if !slices.Contains(missing, trial.Variant) {
+			in.Trials = append(in.Trials, trial)
+		}
+	}
+	study(&in.Plan.Study)
+	return in
+}
+
+// studies returns changes of the study of twoPoints, by what it is about.
+func studies() map[string]func(*lab.Study) {
+	return map[string]func(*lab.Study){
+		"steps": func(*lab.Study) {},
+		"comparisons": func(s *lab.Study) {
+			s.Steps = nil
+		},
+		"effects": func(s *lab.Study) {
+			s.Steps = nil
+			runs := []lab.FactorialRun{{Variant: "monolith", High: []bool{false}},
+				{Variant: "sync", High: []bool{true}}}
+			s.Factorial = &lab.Factorial{Factors: []lab.Factor{{Knob: "k", Low: "off", High: "on"}}, Runs: runs,
+				Effects: []lab.FactorialGroup{{Terms: []lab.Term{{"k"}}}}}
+		},
+	}
+}
+
+// TestPointsWithoutAnAnswerAreNeeded, even if others are decided: none of their blocks has all trials yet.
+func TestPointsWithoutAnAnswerAreNeeded(t *testing.T) {
+	for name, study := range studies() {
+		if got := needed(twoPoints(study)); len(got) > 0 {
+			t.Errorf("%s: needed: %v, where all is decided", name, got)
+		}
+		got := needed(twoPoints(study, "sync"))
+		if !slices.Contains(got, "sync at rate-80") || !slices.Contains(got, "monolith at rate-80") ||
+			slices.Contains(got, "sync at rate-40") {
+			t.Errorf("%s: needed: %v, want sync and monolith at rate-80, which has no trial of sync", name, got)
+		}
+	}
+}
+
+// TestPointsWithoutTheMetricsAreNotNeeded if all variants were measured there: a search has no times.
+func TestPointsWithoutTheMetricsAreNotNeeded(t *testing.T) {
+	for name, study := range studies() {
+		in := twoPoints(study)
+		for i, trial := range in.Trials {
+			if trial.Point.Name == "rate-80" {
+				in.Trials[i].Measures = map[string]float64{"capacity": 100}
+			}
+		}
+		if got := needed(in); len(got) > 0 {
+			t.Errorf("%s: needed: %v, where the metrics are not measured", name, got)
+		}
+	}
+}
+
+// TestNoMoreIsNeededOfVariantsThatWereStruckOut, nor of what would be compared with them.
+func TestNoMoreIsNeededOfVariantsThatWereStruckOut(t *testing.T) {
+	for name, study := range studies() {
+		in := twoPoints(study, "sync")
+		for i, trial := range in.Trials {
+			if trial.Variant == "sync" {
+				in.Trials[i].Audit.Verdict = lab.AuditInvalid
+			}
+		}
+		if got := needed(in); len(got) > 0 {
+			t.Errorf("%s: needed: %v, though sync was struck out", name, got)
+		}
+	}
+}
+
+// TestUnsteadyTrialsAreNeededWhileTheyMayBecomeLonger: more of the same length would not be steadier.
+func TestUnsteadyTrialsAreNeededWhileTheyMayBecomeLonger(t *testing.T) {
+	for name, study := range map[string]func(*lab.Study){
+		"comparisons": func(*lab.Study) {},
+		"steps": func(s *lab.Study) {
+			s.Steps = []lab.PathStep{{Name: "split", Order: 1, Before: "a", Variant: "b"}}
+		},
+		"effects": func(s *lab.Study) {
+			s.Factorial = &lab.Factorial{Factors: []lab.Factor{{Knob: "k", Low: "off", High: "on"}},
+				Runs:    []lab.FactorialRun{{Variant: "a", High: []bool{false}}, {Variant: "b", High: []bool{true}}},
+				Effects: []lab.FactorialGroup{{Terms: []lab.Term{{"k"}}}}}
+		},
+		"claims": func(s *lab.Study) {
+			s.Claims = []lab.Claim{{ID: "c", Kind: lab.ClaimSlower, Variant: "b", Against: "a"}}
+		},
+	} {
+		for limit, want := range map[float64][]string{4: {"a at at-100", "b at at-100"}, 1: nil} {
+			in := untilDecided(followedTrials(1, func(_, second int) float64 {
+				return []float64{1, 20}[second/3%2]
+			}), 12)
+			in.Plan.Study.Metrics = in.Plan.Study.Metrics[:1]
+			in.Plan.Study.Design.Lengthen = limit
+			study(&in.Plan.Study)
+			if got := needed(in); !slices.Equal(got, want) {
+				t.Errorf("%s that may become %g times as long: needed: %v, want %v", name, limit, got, want)
+			}
+		}
+	}
+}
+
 func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
 	in := untilDecided(table1(t), 12)
 	for block := 1; block <= 12; block++ {

@@ -49,10 +49,7 @@ func (e *experiment) stepPoints(steps []lab.PathStep) []lab.Point {
 		if x := e.study.Explained; x != nil && len(x.Points) > 0 && !slices.Contains(x.Points, p.Name) {
 			return true
 		}
-		return slices.ContainsFunc(stepVariants(steps), func(name string) bool {
-			v, known := e.study.Variant(name)
-			return known && !v.RunsAt(p.Name)
-		})
+		return !e.planned(p.Name, stepVariants(steps))
 	})
 }
 
@@ -162,21 +159,21 @@ func stretches(steps []lab.PathStep) []pair {
 	return []pair{{lastStock, steps[0].Before}, {steps[len(steps)-1].Variant, lastStock}}
 }
 
-// overBlocks returns the values of each variant of the steps over the blocks in which all have a positive
-// value, and the number of these blocks.
+// overBlocks returns the values of each of some variants over the blocks in which all have a positive value,
+// and the number of these blocks.
 func (e *experiment) overBlocks(
-	metric, point string, steps []lab.PathStep,
+	metric, point string, variants []string,
 ) (values map[string][]float64, blocks int) {
 	values = map[string][]float64{}
 	for _, block := range e.blocks {
 		found := map[string]float64{}
-		for _, name := range stepVariants(steps) {
+		for _, name := range variants {
 			value, measured := e.series[seriesKey{name, point, metric}].at(block)
 			if measured && value > 0 && e.comparable(name) {
 				found[name] = value
 			}
 		}
-		if len(found) < len(stepVariants(steps)) {
+		if len(found) < len(variants) {
 			continue
 		}
 		for name, value := range found {
@@ -197,7 +194,7 @@ func (e *experiment) interactions(
 	if len(groups) < 2 {
 		return nil // there is one order only
 	}
-	values, blocks := e.overBlocks(metric.Name, point, slices.Concat(shown, other))
+	values, blocks := e.overBlocks(metric.Name, point, stepVariants(slices.Concat(shown, other)))
 	if blocks == 0 {
 		return nil
 	}
