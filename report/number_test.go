@@ -64,6 +64,9 @@ func TestPlusMinusIsRoundedByItsError(t *testing.T) {
 		{0.0071565, 0.000111, "s", "7.16 ± 0.11 ms"},
 		{0.748, 0, "1", "0.748"},
 		{7.1565, math.NaN(), "s", "7.16 s"},
+		{7.1565, 0.00042, "s", "7.16 ± 0.0004 s"},
+		{0, 0.003, "s", "0.0 ± 3.0 ms"},
+		{1e-12, 0.003, "s", "0.0 ± 3.0 ms"},
 	} {
 		if got := plusMinus(x.value, x.se, x.unit); got != x.want {
 			t.Errorf("plusMinus(%v, %v) = %q, want %q", x.value, x.se, got, x.want)

@@ -63,9 +63,9 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 // fullTables returns the long tables in the order of the study: raw values, means,
 // ratios, averages, trend lines, cost per operation.
 func (v view) fullTables() []table {
-	m := v.headlineMetric().Name
-	tables := []table{v.rawTable(), v.meansTable(m), v.pairsTable(), v.ratiosTable(m), v.averagesTable(),
-		v.trendsTable()}
+	tables := append([]table{v.rawTable()}, v.meansTables()...)
+	tables = append(tables, v.pairsTable(), v.ratiosTable(v.headlineMetric().Name), v.averagesTable(),
+		v.trendsTable())
 	for _, cost := range v.costMetrics() {
 		tables = append(tables, v.meansTable(cost))
 	}

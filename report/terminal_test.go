@@ -68,6 +68,22 @@ func TestTerminalColoursOnlyOnRequest(t *testing.T) {
 	}
 }
 
+// TestMetricsWithTrendsHaveTheirMeans, which are the large dots of their plots, in the page and with --full.
+func TestMetricsWithTrendsHaveTheirMeans(t *testing.T) {
+	v := newView(fixture(t, "analysis.json"))
+	for place, tables := range map[string][]table{"page": v.trendsSection().Folded, "terminal": v.fullTables()} {
+		for _, l := range v.Trends {
+			means, shown := find(tables, func(t table) bool { return t.ID == "means-"+l.Metric })
+			if !shown || means.empty() {
+				t.Errorf("%s: there are no means of %s, which has a trend line", place, l.Metric)
+			}
+		}
+	}
+	if len(v.Trends) == 0 {
+		t.Error("the fixture has no trends")
+	}
+}
+
 func TestTerminalSaysTheAnswerFirst(t *testing.T) {
 	a := fixture(t, "analysis.json")
 	out := terminal(t, a, Options{})

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -14,7 +16,7 @@ func (v view) trendsSection() section {
 		return section{}
 	}
 	s := section{ID: "trends", Title: "Scaling", Shown: []table{v.trendsTable()},
-		Folded: []table{v.meansTable(v.headlineMetric().Name), v.rawTable()},
+		Folded: append(v.meansTables(), v.rawTable()),
 		Caption: fmt.Sprintf("Small dots: trials; large dots: means; line: least squares through the means. "+
 			"Linear axes, each panel its own scale; %s.", v.sample()),
 		HowTo: "An exponent of 1 means proportional: twice the work, twice the time. Above 1 grows faster, below " +
@@ -44,6 +46,21 @@ func (v view) trendsTable() table {
 			plusMinus(l.Exponent, l.ExponentSE, "1"), toned(strings.Join(cleanAll(l.Warnings), "; "), toneWarn))
 	}
 	return t
+}
+
+// meansTables shows the means of the headline metric and of those that have trend lines.
+func (v view) meansTables() []table {
+	metrics := []string{v.headlineMetric().Name}
+	for _, l := range v.Trends {
+		if !slices.Contains(metrics, l.Metric) {
+			metrics = append(metrics, l.Metric)
+		}
+	}
+	var all []table
+	for _, metric := range metrics {
+		all = append(all, v.meansTable(metric))
+	}
+	return all
 }
 
 // meansTable shows the means of a metric with their intervals (Table 2 of rego2021).
@@ -87,18 +104,21 @@ func values(r lab.Result, factor float64) string {
 	return strings.Join(parts, "  ")
 }
 
-// plusMinus formats a number with its standard error in a readable unit: "7.16 ± 0.11 ms". Both are rounded
-// to the second significant digit of the error, but no finer than to the third one of the number.
+// plusMinus formats a number with its standard error in a unit in which the larger of them is easy to read:
+// "7.16 ± 0.11 ms". Both are rounded to the second significant digit of the error, but no finer than to the
+// third one of the number. The error keeps one significant digit, so that it is never 0.
 func plusMinus(value, standardError float64, unit string) string {
 	if !figure.Finite(value) {
 		return absent
 	}
-	name, factor := figure.Scale(value, unit)
-	name = figure.After(name)
-	value, standardError = value*factor, standardError*factor
 	if !figure.Finite(standardError) || standardError <= 0 {
-		return figure.Number(figure.Alone(value)) + name
+		return figure.Amount(value, unit)
 	}
+	name, factor := figure.Scale(max(math.Abs(value), standardError), unit)
+	value *= factor
+	standardError *= factor
 	digits := figure.Decimals(figure.Between(value, value-standardError, value+standardError))
-	return figure.Fixed(value, digits) + " ± " + figure.Fixed(standardError, digits) + name
+	oneDigit := figure.Decimals(figure.Between(standardError, 0, 2*standardError)) - 1
+	return figure.Fixed(value, digits) + " ± " + figure.Fixed(standardError, max(digits, oneDigit)) +
+		figure.After(name)
 }
