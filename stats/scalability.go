@@ -106,10 +106,10 @@ func FitScalability(
 	}
 	estimate := func(of func(law) float64) Estimate { return s.estimate(best, of, blocks) }
 	if belowZero(free.sigma, freeDraws, law.contention, blocks) {
-		return Scalability{}, negativeError("contention", free.sigma)
+		return Scalability{}, negativeError("contention", free.sigma, free, s.Largest)
 	}
 	if belowZero(free.kappa, freeDraws, law.coherency, blocks) {
-		return Scalability{}, negativeError("coherency", free.kappa)
+		return Scalability{}, negativeError("coherency", free.kappa, free, s.Largest)
 	}
 	if s.Worst, err = checkLaw(best, levels, table, tolerance); err != nil {
 		return Scalability{}, err
@@ -145,10 +145,17 @@ func (s Scalability) At(n float64) (Estimate, error) {
 	return s.estimate(best, func(l law) float64 { return l.at(n) }, s.Lambda.N), nil
 }
 
-// negativeError returns the error for a coefficient below zero.
-func negativeError(coefficient string, value float64) error {
-	return fmt.Errorf("%s would be negative (%.2g), beyond chance: the more there are, the more each does",
-		coefficient, value)
+// negativeError returns the error for a coefficient below zero of a law, and says how the throughput of each
+// changes by this law up to the largest level.
+func negativeError(coefficient string, value float64, free law, largest float64) error {
+	course := "what each does falls later, and then faster, than the law allows"
+	switch {
+	case free.sigma+free.kappa*largest < 0: // each of the most does more than one alone
+		course = "the more there are, the more each does"
+	case free.kappa < 0:
+		course = "each further one slows the others less than the one before"
+	}
+	return fmt.Errorf("%s would be negative (%.2g), beyond chance: %s", coefficient, value, course)
 }
 
 // estimate returns a quantity of the best law. Its interval reaches from the percentile tail of the draws to

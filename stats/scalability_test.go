@@ -106,7 +106,13 @@ func TestWhatIsNotScalableByTheLawIsRefused(t *testing.T) {
 		"a level twice":  {append(upTo32(), 2), append(whole[:6:6], whole[1]), "twice"},
 		"too few blocks": {upTo32(), scaled(law{100, 0.05, 0.002}.at, upTo32(), 4, 0, 0.01, 1), "4 blocks"},
 		"more than linear": {upTo32(), scaled(func(n float64) float64 { return 10 * math.Pow(n, 1.3) }, upTo32(),
-			6, 0.02, 0.01, 1), "would be negative"},
+			6, 0.02, 0.01, 1), "the more there are, the more each does"},
+		"less and less slowed": {upTo32(), scaled(func(n float64) float64 { return 10 * math.Sqrt(n) }, upTo32(),
+			6, 0.02, 0.01, 1), "beyond chance: each further one slows the others less than the one before"},
+		"level, then steep": {upTo32(), scaled(func(n float64) float64 {
+			return 10 * n / (1 + math.Pow(n/20, 4))
+		}, upTo32(), 6, 0.02, 0.01, 1), "beyond chance: what each does falls later, and then faster, than the " +
+			"law allows"},
 		"up and down": {upTo32(), scaled(func(n float64) float64 {
 			return law{100, 0.05, 0.002}.at(n) * (1 + 0.15*math.Cos(math.Pi*math.Log2(n)))
 		}, upTo32(), 6, 0.02, 0.01, 1), "off the law"},
