@@ -325,8 +325,8 @@ func TestPagesSayWhatTheyLeftOut(t *testing.T) {
 	list := get(t, at+"/", 200)
 	name := regexp.MustCompile(`name="run" value="([^"]+)"`).FindStringSubmatch(list)[1]
 	for page, want := range map[string][]string{
-		list:                             {"shown: 11 further runs.", "Not read: 12 runs.", "may be missing"},
-		get(t, at+"/history/"+name, 200): {"Not read: 13 runs.", "Runs may be missing"},
+		list:                             {"shown: 11 older runs.", "Not read: 12 older runs.", "may be missing"},
+		get(t, at+"/history/"+name, 200): {"Not read: 13 older runs.", "Runs may be missing"},
 		get(t, at+"/trials?run="+name, 200): {"Not shown: 14 further trials of", "Not read: 15 trials of",
 			"may be missing"},
 	} {
