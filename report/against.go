@@ -71,8 +71,8 @@ func changesSum(a lab.Against) string {
 // first metric.
 func changesTable(a lab.Against, full bool) table {
 	t := table{ID: "changes", Title: "What has changed", Keys: 3,
-		Columns: []column{textCol("metric"), textCol("variant"), textCol("point"), numberCol("earlier"),
-			numberCol("later"), numberCol("later / earlier"), proseCol("verdict")}}
+		Columns: columns{}.text("metric", "variant", "point").number("earlier", "later", "later / earlier").
+			prose("verdict")}
 	for _, c := range a.Changes {
 		if !full && !c.Verdict.Differs() && c.Metric != a.Metrics[0].Name {
 			continue
@@ -113,7 +113,7 @@ func (p *printer) gate(g lab.GateVerdict) {
 // differencesTable returns the table of the differences in environment and work.
 func differencesTable(a lab.Against) table {
 	t := table{ID: "differences", Title: "What was not the same", Keys: 1,
-		Columns: []column{textCol("fact"), textCol("earlier"), proseCol("later")}}
+		Columns: columns{}.text("fact", "earlier").prose("later")}
 	for _, d := range a.Environment {
 		t.add(d.Fact, d.Before, d.After)
 	}

@@ -18,8 +18,8 @@ func (v view) bottleneckTables() []table {
 				"bias), ? undecided; the other columns are of %s: CPU of what the unit may use, "+
 				"the wait of an operation in its queues and its share of the critical path, in the mean; %s",
 				figure.Spaced(b.Metric), b.Variant, figure.Setting(v.Margin), b.Variant, v.sample()),
-			Columns: []column{textCol("unit"), numberCol("scaled to"), numberCol(figure.Spaced(b.Metric)),
-				numberCol("CPU"), numberCol("queueing"), numberCol("of the path")}}
+			Columns: columns{}.text("unit").number("scaled to", figure.Spaced(b.Metric), "CPU", "queueing",
+				"of the path")}
 		for _, d := range b.Doubled {
 			var to []string
 			if d.Replicas > 1 || d.CPU == 0 {

@@ -20,8 +20,7 @@ func (v view) claimsTable() table {
 	t := table{ID: "claims", Title: "Claims", Keys: 1,
 		Note: fmt.Sprintf("measured with its %s interval; the study's own number beside it",
 			figure.Setting(v.Confidence)),
-		Columns: []column{textCol("verdict"), numberCol("published"), numberCol("measured"),
-			proseCol("claim, and why")}}
+		Columns: columns{}.text("verdict").number("published", "measured").prose("claim, and why")}
 	seen := map[string]bool{}
 	for _, c := range v.Claims {
 		claim := clean(c.Text)

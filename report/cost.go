@@ -53,7 +53,7 @@ func (v view) costTable() table {
 		})
 	})
 	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)),
-		Keys: 1, Columns: []column{textCol("cost")},
+		Keys: 1, Columns: columns{}.text("cost"),
 		Note: "CPU by unit: medians over trials; all else: means with intervals; " + v.sample()}
 	counts := filter(v.Metrics, func(m lab.Metric) bool {
 		return m.Per == lab.PerOperation && m.Source == lab.FromSystem && m.Kind == lab.KindCount

@@ -116,8 +116,8 @@ func (v view) usageText(at string) string {
 func (v view) courseTable(at string) table {
 	t := table{ID: "courses-" + at, Title: "Trials at " + v.at(at) + ", second by second", Keys: 2,
 		Note: "lowest to highest of the seconds of a trial",
-		Columns: []column{textCol("variant"), textCol("trial"), numberCol("seconds"), numberCol("median"),
-			numberCol("p99"), numberCol("right answers"), numberCol("CPU (cores)"), numberCol("memory")}}
+		Columns: columns{}.text("variant", "trial").number("seconds", "median", "p99", "right answers",
+			"CPU (cores)", "memory")}
 	for _, c := range v.coursesAt(at) {
 		t.add(c.Variant, c.Trial, len(c.End), cells(Followed(), func(of FollowedQuantity) cell {
 			return text(rangeOf(of.Values(c), of.Unit))

@@ -60,9 +60,8 @@ func (v view) capacityCaption() string {
 // sent in time and answered wrongly.
 func (v view) heldTable() table {
 	t := table{ID: "held", Title: "Rates held", Keys: 2,
-		Note: "begun in time and answered rightly, in every trial",
-		Columns: []column{textCol("variant"), numberCol("offered"), textCol("held"), numberCol("begun"),
-			numberCol("not right")}}
+		Note:    "begun in time and answered rightly, in every trial",
+		Columns: columns{}.text("variant").number("offered").text("held").number("begun", "not right")}
 	if v.Objective != "" {
 		t.Note = "begun in time, and " + v.Objective + ", in every trial"
 	}
@@ -86,9 +85,8 @@ func (v view) heldTable() table {
 // capacityTable shows the highest rates that met the objective.
 func (v view) capacityTable() table {
 	t := table{ID: "capacity", Title: "Capacity", Keys: 1,
-		Note: "highest rate that meets " + cmp.Or(v.Objective, "the objective") + "; " + v.sample(),
-		Columns: []column{textCol("variant"), textCol("point"), numberCol("capacity"),
-			numberCol("to " + v.Baseline), numberCol("trials")}}
+		Note:    "highest rate that meets " + cmp.Or(v.Objective, "the objective") + "; " + v.sample(),
+		Columns: columns{}.text("variant", "point").number("capacity", "to "+v.Baseline, "trials")}
 	for _, r := range v.capacities() {
 		base := toned("base", toneMuted)
 		if r.Variant != v.Baseline {
@@ -114,8 +112,8 @@ func (v view) searchesTable() table {
 	t := table{ID: "searches", Title: "Searches for the capacity", Keys: 2,
 		Note: "one search per row; times are response times of the load at the highest rate that held; the " +
 			"last two columns are the lowest rate above it that failed and why, with what the search left open",
-		Columns: []column{textCol("variant"), numberCol("block"), numberCol("loads"), numberCol("holds"),
-			numberCol("median"), numberCol("p99"), numberCol("longest"), numberCol("fails at"), proseCol("why")}}
+		Columns: columns{}.text("variant").number("block", "loads", "holds", "median", "p99", "longest",
+			"fails at").prose("why")}
 	for _, s := range v.Searches {
 		passed := []cell{toned("none", toneWarn), none(), none(), none()}
 		if p := s.Passed; p != nil {
@@ -141,7 +139,7 @@ func (v view) curveTable(m lab.Metric) table {
 	t := table{ID: "curve-" + m.Name, Title: "Over the offered rate: " + m.Title, Keys: 2,
 		Note: fmt.Sprintf("medians over trials; *: the rate was not held, or the objective missed; n=%s",
 			v.counting),
-		Columns: []column{textCol("point"), numberCol("offered")}}
+		Columns: columns{}.text("point").number("offered")}
 	shown := filter(v.variants(), func(x lab.Variant) bool {
 		_, ok := v.curve(m.Name, x.Name)
 		return ok

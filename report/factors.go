@@ -25,7 +25,7 @@ func (v view) effectTables(all bool) []table {
 func (v view) effectTable(i int, on lab.FactorEffects) table {
 	t := table{ID: fmt.Sprintf("effects-%d", i), Title: fmt.Sprintf("Effects on %s at %s",
 		v.metric(on.Metric).Title, v.at(on.Point.Name)), Keys: 1,
-		Columns: []column{proseCol("effect"), numberCol("ratio"), numberCol("Holm p"), proseCol("in words")}}
+		Columns: columns{}.prose("effect").number("ratio", "Holm p").prose("in words")}
 	for _, x := range on.Effects {
 		p := unlessNil(x.PHolm, func(p float64) string { return figure.Number(figure.Alone(p)) })
 		t.add(x.Label, judgedCell(x.Ratio, x.Verdict), p, x.Words)
@@ -40,7 +40,7 @@ func (v view) factorsTable() table {
 		return table{}
 	}
 	t := table{ID: "factors", Title: "Factors of the design " + d.Notation, Keys: 1, Note: v.designNote(*d),
-		Columns: []column{textCol("letter"), textCol("factor"), textCol("first level"), textCol("second level")}}
+		Columns: columns{}.text("letter", "factor", "first level", "second level")}
 	for i, factor := range d.Factors {
 		t.add(string(rune('A'+i)), factor.Knob, factor.Low, factor.High)
 	}

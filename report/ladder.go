@@ -23,8 +23,8 @@ func (v view) ladderTable() table {
 	}
 	t := table{ID: "ladder", Keys: 1,
 		Title: fmt.Sprintf("Ladder: cost of one %s at %s", v.Operation, v.Ladder[0].Point),
-		Columns: []column{textCol("variant"), numberCol("CPU"), numberCol("wall"), numberCol("CPU to base"),
-			numberCol("CPU to next cheaper"), proseCol("what it is")},
+		Columns: columns{}.text("variant").number("CPU", "wall", "CPU to base", "CPU to next cheaper").
+			prose("what it is"),
 		Note: fmt.Sprintf("means per %s over all units; base: %s; %s", v.Operation, v.Baseline, v.sample())}
 	for _, r := range v.Ladder {
 		cpu := seconds(r.CPU)

@@ -32,11 +32,11 @@ func (v view) profiledPoint() (string, bool) {
 func (v view) layersTable(at string) table {
 	shown := v.layersAt(at)
 	t := table{ID: "layers-" + at, Title: fmt.Sprintf("CPU time of one %s by layer at %s", v.Operation,
-		v.at(at)), Keys: 1, Columns: []column{textCol("layer")},
+		v.at(at)), Keys: 1, Columns: columns{}.text("layer"),
 		Note: "shares of profiled trials times the CPU time of timed ones; the kernel's part as the kernel " +
 			"counts it; docs/profiling.md; " + v.pathLength()}
 	for _, l := range shown {
-		t.Columns = append(t.Columns, numberCol(l.Variant))
+		t.Columns = t.Columns.number(l.Variant)
 	}
 	row := func(title string, of func(lab.LayerShare) string) {
 		t.addMeasured(title, cells(shown, func(l lab.LayerShare) cell { return text(of(l)) }))

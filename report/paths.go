@@ -51,9 +51,9 @@ func (v view) kindsTable(at string) table {
 	t := table{ID: "kinds", Title: "Where the time of " + figure.Article(v.Operation) + " goes at " + v.at(at),
 		Keys:    2,
 		Note:    "seconds on the critical path by kind, and their share of it",
-		Columns: []column{textCol("variant"), textCol("path"), numberCol("whole")}}
+		Columns: columns{}.text("variant", "path").number("whole")}
 	for _, kind := range lab.SegmentKinds() {
-		t.Columns = append(t.Columns, numberCol(string(kind)))
+		t.Columns = t.Columns.number(string(kind))
 	}
 	for _, x := range v.variants() {
 		for _, p := range v.paths(x.Name, at) {
@@ -94,8 +94,7 @@ func (v view) pathTables(at string) []table {
 			v.shareText(p.Share), p.Operation, p.Trial), Keys: 1,
 			Note: fmt.Sprintf("%s, at %s; chosen from %d traced %ss", v.pathReach(), v.at(at), p.Sampled,
 				v.Operation),
-			Columns: []column{textCol("unit"), textCol("kind"), textCol("what"), numberCol("begins"),
-				numberCol("takes")}}
+			Columns: columns{}.text("unit", "kind", "what").number("begins", "takes")}
 		for _, s := range p.Segments {
 			t.add(s.Unit, s.Kind, s.Name, seconds(s.Start), partCell(s.Seconds, p.Seconds))
 		}

@@ -88,8 +88,8 @@ func (v view) pictureTable(at string) table {
 	t := table{ID: "parts", Title: "Units, backing services and what they use, at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("per %s; medians over trials, n=%s; the generator is in no sum", v.Operation,
 			v.counting),
-		Columns: []column{textCol("variant"), textCol("part"), numberCol("units"), textCol("where"),
-			numberCol("CPU per " + v.Operation), numberCol("peak memory"), proseCol("uses")}}
+		Columns: columns{}.text("variant", "part").number("units").text("where").
+			number("CPU per "+v.Operation, "peak memory").prose("uses")}
 	for _, p := range v.picturesAt(at) {
 		for _, part := range p.Parts {
 			name := part.Name

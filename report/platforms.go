@@ -24,17 +24,16 @@ func (v view) platformCostTable() table {
 	t := table{ID: "platforms", Title: "What the platform itself costs, at " + v.at(at), Keys: 2,
 		Note: "medians over trials; platform and images are made once, before the first trial; CPU, of one core, " +
 			"and memory: of the platform's own processes, over the load",
-		Columns: []column{textCol("variant"), textCol("deployment"), numberCol("from nothing"),
-			numberCol("platform"), numberCol("images"), numberCol("units"), numberCol("image size"), numberCol("CPU"),
-			numberCol("mean memory"), numberCol("peak memory")}}
+		Columns: columns{}.text("variant", "deployment").number("from nothing", "platform", "images",
+			"units", "image size", "CPU", "mean memory", "peak memory")}
 	killed := slices.ContainsFunc(v.platforms(at), func(p lab.PlatformTake) bool { return p.BackSeconds > 0 })
 	if killed {
-		t.Columns = append(t.Columns, numberCol("killed, back after"))
+		t.Columns = t.Columns.number("killed, back after")
 	}
 	noticed := slices.ContainsFunc(v.platforms(at),
 		func(p lab.PlatformTake) bool { return p.NoticedSeconds > 0 })
 	if noticed {
-		t.Columns = append(t.Columns, numberCol("lost node noticed after"))
+		t.Columns = t.Columns.number("lost node noticed after")
 	}
 	for _, p := range v.platforms(at) {
 		var size float64
@@ -61,7 +60,7 @@ func (v view) platformCostTable() table {
 func (v view) startsTable() table {
 	at, _ := v.platformPoint()
 	t := table{ID: "starts", Title: "From a unit asked for to a unit ready, at " + v.at(at), Keys: 2,
-		Columns: []column{textCol("variant"), textCol("unit"), numberCol("ready after")},
+		Columns: columns{}.text("variant", "unit").number("ready after"),
 		Note: "medians over trials, the slowest first; a server is ready when a client can work, the unit " +
 			"that leads when all are, others when their program has opened its control connection"}
 	for _, p := range v.platforms(at) {
@@ -76,8 +75,7 @@ func (v view) startsTable() table {
 func (v view) programsTable() table {
 	at, _ := v.platformPoint()
 	t := table{ID: "platform-programs", Title: "The platform's own programs, at " + v.at(at), Keys: 2,
-		Columns: []column{textCol("variant"), proseCol("program"), numberCol("processes"), numberCol("CPU"),
-			numberCol("peak memory")}}
+		Columns: columns{}.text("variant").prose("program").number("processes", "CPU", "peak memory")}
 	var sources []string
 	for _, p := range v.platforms(at) {
 		if p.Source != "" && !slices.Contains(sources, p.Source) {

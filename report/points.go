@@ -35,9 +35,8 @@ func (v view) averagesTable() table {
 	t := table{ID: "averages", Title: "Ratios averaged over points", Keys: 1,
 		Note: "I2: share of the spread over points that is not noise (above 50 % no single number stands for all " +
 			"points); prediction: " + figure.Setting(v.Confidence) + " interval for a new point",
-		Columns: []column{textCol("ratio"), textCol("metric"), numberCol("points"), numberCol("arithmetic"),
-			numberCol("geometric"), numberCol("harmonic"), numberCol("of sums"), numberCol("I2"),
-			numberCol("random-effects mean"), numberCol("prediction"), textCol("one number?")}}
+		Columns: columns{}.text("ratio", "metric").number("points", "arithmetic", "geometric", "harmonic",
+			"of sums", "I2", "random-effects mean", "prediction").text("one number?")}
 	ratio := func(value float64) cell { return text(figure.Times(figure.Alone(value))) }
 	for _, a := range v.Averages {
 		verdict := toned("no", toneWarn)
@@ -56,11 +55,11 @@ func (v view) averagesTable() table {
 func (v view) pairsTable() table {
 	m := v.headlineMetric()
 	t := table{ID: "pairs", Title: "Ratio between variants: " + m.Title, Keys: 1,
-		Columns: []column{textCol("point")},
+		Columns: columns{}.text("point"),
 		Note:    "first / second, geometric mean over blocks; " + v.sample()}
 	pairs := v.otherPairs()
 	for _, p := range pairs {
-		t.Columns = append(t.Columns, numberCol(p.variant+" / "+p.baseline))
+		t.Columns = t.Columns.number(p.variant + " / " + p.baseline)
 	}
 	for _, point := range v.Points {
 		t.addMeasured(point.Name, cells(pairs, func(p pair) cell {

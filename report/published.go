@@ -32,8 +32,8 @@ func (v view) publishedTable() table {
 	t := table{ID: "published", Title: "Published figures", Keys: 1,
 		Note: "as printed, what recomputation says of it, and the same quantity measured here (scale " +
 			plainNumber(v.Scale) + "); per " + v.Operation + " where scales differ",
-		Columns: []column{textCol("source"), proseCol("figure"), numberCol("published"), numberCol("measured"),
-			numberCol("per " + v.Operation + ", study / here"), textCol("status"), proseCol("recomputed, note")}}
+		Columns: columns{}.text("source").prose("figure").number("published", "measured",
+			"per "+v.Operation+", study / here").text("status").prose("recomputed, note")}
 	for _, f := range v.Published {
 		note := []string{f.Note, v.shortReason(f.Reason)}
 		if f.Recomputed != nil {
@@ -99,8 +99,7 @@ func sixDigits(value *float64) string {
 // doubtfulTable shows the published figures that recomputation did not confirm.
 func (v view) doubtfulTable() table {
 	t := table{ID: "doubtful", Title: "Published figures that their own data do not confirm", Keys: 1,
-		Columns: []column{
-			textCol("status"), numberCol("published"), numberCol("recomputed"), proseCol("what, where, and why")}}
+		Columns: columns{}.text("status").number("published", "recomputed").prose("what, where, and why")}
 	for _, f := range v.Published {
 		if isDoubtful(f.Status) {
 			t.add(toned(f.Status, toneBad), plainNumber(f.Value)+" "+unitText(f.Unit), sixDigits(f.Recomputed),

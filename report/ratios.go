@@ -48,7 +48,7 @@ func (v view) ratiosTable(metric string) table {
 func (v view) byPoint(
 	t table, variants []lab.Variant, figureAt func(variant, point string) (cell, bool),
 ) table {
-	t.Columns = []column{textCol("point"), textCol("levels")}
+	t.Columns = columns{}.text("point", "levels")
 	t.Keys = 1
 	kept := filter(variants, func(x lab.Variant) bool {
 		has := func(p lab.Point) bool { _, ok := figureAt(x.Name, p.Name); return ok }

@@ -43,9 +43,8 @@ func (v view) scalingTable() table {
 	t := table{ID: "laws", Title: "Scalability law", Keys: 3,
 		Note: fmt.Sprintf("X(N) = throughput of one N / (1 + contention (N-1) + coherency N (N-1)), with %s "+
 			"intervals over the blocks", figure.Setting(v.Confidence)),
-		Columns: []column{textCol("along"), textCol("variant"), textCol("points"), numberCol("levels"),
-			numberCol("blocks"), numberCol("throughput of one"), numberCol("contention"), numberCol("coherency"),
-			numberCol("peak at"), proseCol("refused")}}
+		Columns: columns{}.text("along", "variant", "points").number("levels", "blocks", "throughput of one",
+			"contention", "coherency", "peak at").prose("refused")}
 	for _, f := range v.ScalingFits {
 		law := []cell{none(), none(), none(), none(), toned(f.Refused, toneWarn)}
 		if f.Refused == "" {

@@ -69,9 +69,9 @@ func (v view) spectrumTable(quantity, point string) table {
 	}
 	t := table{ID: "spectrum-" + quantity + "-" + point, Title: title + " at " + v.at(point), Keys: 1,
 		Note: "time within which a share of operations finished; medians over trials at each share; n=" +
-			v.counting, Columns: []column{textCol("variant")}}
+			v.counting, Columns: columns{}.text("variant")}
 	for _, share := range ShownShares() {
-		t.Columns = append(t.Columns, numberCol(figure.Setting(share)))
+		t.Columns = t.Columns.number(figure.Setting(share))
 	}
 	for _, x := range v.variants() {
 		s, ok := v.spectrum(quantity, x.Name, point)
@@ -127,8 +127,8 @@ func (v view) operationsTable(at string) table {
 	t := table{ID: "operations-" + at, Title: "Times and errors by operation at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("response times: medians over trials that sent in time, n=%s; errors: of all trials",
 			v.counting),
-		Columns: []column{textCol("operation"), textCol("variant"), numberCol("median"), numberCol("p99"),
-			numberCol("longest"), numberCol("sent"), numberCol("not right"), proseCol("errors")}}
+		Columns: columns{}.text("operation", "variant").number("median", "p99", "longest", "sent",
+			"not right").prose("errors")}
 	var names []string
 	for _, o := range v.Operations {
 		if !slices.Contains(names, o.Name) {

@@ -26,9 +26,8 @@ func (v view) staticsTable() table {
 	t := table{ID: "statics", Title: "What each variant takes beside run time, at " + v.at(at), Keys: 1,
 		Note: "counted, not measured, and no score; lines of code: of packages, without tests, comments and " +
 			"generated files; added and saved: in packages that " + v.Baseline + " has not, or alone has",
-		Columns: []column{textCol("variant"), numberCol("units"), numberCol("processes"), numberCol("tables"),
-			numberCol("queues"), numberCol("configuration lines"), numberCol("images"), numberCol("image size"),
-			numberCol("lines of code"), numberCol("added"), numberCol("saved")}}
+		Columns: columns{}.text("variant").number("units", "processes", "tables", "queues",
+			"configuration lines", "images", "image size", "lines of code", "added", "saved")}
 	for _, s := range v.statics(at) {
 		size := unlessNil(s.ImageBytes, func(n int64) string { return figure.Amount(float64(n), "B") })
 		count := func(n *int) cell { return unlessNil(n, strconv.Itoa) }
@@ -42,7 +41,7 @@ func (v view) staticsTable() table {
 // unknownStaticsTable shows the static costs that are unknown, with the reasons.
 func (v view) unknownStaticsTable() table {
 	t := table{ID: "statics-unknown", Title: "What is not known of it, and why", Keys: 2,
-		Columns: []column{textCol("variant"), textCol("what"), proseCol("why")}}
+		Columns: columns{}.text("variant", "what").prose("why")}
 	for _, s := range v.statics(v.staticsAt()) {
 		for _, field := range slices.Sorted(maps.Keys(s.Unknown)) {
 			t.add(s.Variant, figure.Spaced(field), s.Unknown[field])

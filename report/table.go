@@ -42,6 +42,9 @@ type column struct {
 	Flexible bool // its cells may be wrapped
 }
 
+// columns are the columns of a table, from left to right: columns{}.text("variant").number("CPU", "memory").
+type columns []column
+
 // cell is one field of a table.
 type cell struct {
 	Text string
@@ -53,20 +56,29 @@ type table struct {
 	ID      string
 	Title   string // like Note, cleaned by those who show it
 	Note    string // unit, base and n, which all its numbers share
-	Columns []column
+	Columns columns
 	// Keys is the number of leading columns that name a row. They are repeated if a wide table is divided.
 	Keys int
 	Rows [][]cell
 }
 
-// textCol returns a text column.
-func textCol(name string) column { return column{Name: clean(name)} }
+// text adds text columns.
+func (c columns) text(names ...string) columns { return c.add(column{}, names) }
 
-// numberCol returns a numeric column.
-func numberCol(name string) column { return column{Name: clean(name), Number: true} }
+// number adds numeric columns.
+func (c columns) number(names ...string) columns { return c.add(column{Number: true}, names) }
 
-// proseCol returns a flexible text column.
-func proseCol(name string) column { return column{Name: clean(name), Flexible: true} }
+// prose adds flexible text columns.
+func (c columns) prose(names ...string) columns { return c.add(column{Flexible: true}, names) }
+
+// add adds columns of a kind.
+func (c columns) add(kind column, names []string) columns {
+	for _, name := range names {
+		kind.Name = clean(name)
+		c = append(c, kind)
+	}
+	return c
+}
 
 // text returns a cell without a tone.
 func text(s string) cell { return toned(s, toneNone) }
@@ -108,7 +120,7 @@ func times(r lab.Ratio) string { return figure.Times(r.Estimate()) }
 // addVariants appends a column of numbers for each variant.
 func (t *table) addVariants(variants []lab.Variant) {
 	for _, x := range variants {
-		t.Columns = append(t.Columns, numberCol(x.Name))
+		t.Columns = t.Columns.number(x.Name)
 	}
 }
 
@@ -142,10 +154,10 @@ func (t table) empty() bool { return len(t.Rows) == 0 }
 // transposed returns a table of metrics with rows and columns exchanged.
 func transposed(t table) table {
 	out := t
-	out.Columns = []column{textCol("metric")}
+	out.Columns = columns{}.text("metric")
 	out.Rows = nil
 	for _, row := range t.Rows {
-		out.Columns = append(out.Columns, numberCol(row[0].Text))
+		out.Columns = out.Columns.number(row[0].Text)
 	}
 	for i, c := range t.Columns[1:] {
 		out.addMeasured(c.Name, cells(t.Rows, func(old []cell) cell { return old[i+1] }))

@@ -89,7 +89,7 @@ func servicesTable(c lab.TraceContrast, names [2]string) table {
 	t := table{ID: "services", Title: "Where the time of an operation goes, by service", Keys: 1,
 		Note: "Time on the critical path, mean of an operation. All services together make the time of an " +
 			"operation.",
-		Columns: slices.Concat([]column{textCol("service")}, changeColumns(names))}
+		Columns: columns{}.text("service").change(names)}
 	for _, s := range c.Services {
 		t.add(s.Service, seconds(s.Path.Before), seconds(s.Path.After), changeCell(s.Path))
 	}
@@ -103,7 +103,7 @@ func workTable(c lab.TraceContrast, names [2]string, full bool) table {
 	t := table{ID: "work", Title: "What each service does in an operation", Keys: 2,
 		Note: "Calls are those of other services. Self time is the time in which a span waits for none that it " +
 			"called, and the rest is waiting. Shares of the critical path differ by percentage points.",
-		Columns: slices.Concat([]column{textCol("service"), textCol("figure")}, changeColumns(names))}
+		Columns: columns{}.text("service", "figure").change(names)}
 	for _, s := range c.Services {
 		share := lab.TraceChange{Before: 100 * s.Share.Before, After: 100 * s.Share.After,
 			Difference: 100 * s.Share.Difference, Low: 100 * s.Share.Low, High: 100 * s.Share.High}
@@ -122,9 +122,9 @@ func workTable(c lab.TraceContrast, names [2]string, full bool) table {
 	return t
 }
 
-// changeColumns returns the columns of two sets and of their difference.
-func changeColumns(names [2]string) []column {
-	return []column{numberCol(names[0]), numberCol(names[1]), numberCol(names[1] + " - " + names[0])}
+// change adds the columns of two sets and of their difference.
+func (c columns) change(names [2]string) columns {
+	return c.number(names[0], names[1], names[1]+" - "+names[0])
 }
 
 // briefParts is the largest number of parts that are shown without --full.
@@ -135,8 +135,7 @@ func partsTable(c lab.TraceContrast, names [2]string, full bool) table {
 	t := table{ID: "parts", Title: "Where the time of an operation goes, by operation of a service", Keys: 2,
 		Note: "Time on the critical path. \"transport\" is the time of a caller in which no span of the called " +
 			"service is under way: the network, a queue, or a service without spans.",
-		Columns: slices.Concat([]column{textCol("service"), proseCol("operation"), textCol("kind")},
-			changeColumns(names))}
+		Columns: columns{}.text("service").prose("operation").text("kind").change(names)}
 	shown := c.Parts
 	if !full {
 		shown = shown[:min(len(shown), briefParts)]
@@ -162,8 +161,8 @@ func callsTable(c lab.TraceContrast, full bool) table {
 	t := table{ID: "calls", Title: "Calls, self time and errors of an operation", Keys: 2,
 		Note: "For each operation, in the order of the tables above. Self time is the time in which a span waits " +
 			"for none that it called; parts that go on at once both have it.",
-		Columns: []column{textCol("service"), proseCol("operation"), numberCol("calls"), numberCol("then"),
-			numberCol("self time"), numberCol("then"), numberCol("errors"), numberCol("then")}}
+		Columns: columns{}.text("service").prose("operation").number("calls", "then", "self time", "then",
+			"errors", "then")}
 	for _, part := range c.Parts {
 		if full || decided(part.Calls) || decided(part.Errors) {
 			count := func(value float64) cell { return text(figure.Number(figure.Alone(value))) }

@@ -38,8 +38,8 @@ func (v view) trendsSection() section {
 func (v view) trendsTable() table {
 	t := table{ID: "trends", Title: "Trend lines", Keys: 3,
 		Note: "least squares through the means, ± standard error; exponent: slope in log-log (1: proportional)",
-		Columns: []column{textCol("metric"), textCol("factor"), textCol("variant"), numberCol("slope"),
-			numberCol("intercept"), numberCol("R2"), numberCol("exponent"), proseCol("warnings")}}
+		Columns: columns{}.text("metric", "factor", "variant").number("slope", "intercept", "R2", "exponent").
+			prose("warnings")}
 	for _, l := range v.Trends {
 		t.add(figure.Spaced(l.Metric), l.Factor, l.Variant, plusMinus(l.Slope, l.SlopeSE, l.Unit),
 			plusMinus(l.Intercept, l.InterceptSE, l.Unit), figure.Fixed(l.R2, 4),
@@ -77,9 +77,8 @@ func (v view) meansTable(metric string) table {
 func (v view) rawTable() table {
 	m := v.headlineMetric()
 	t := table{ID: "raw", Title: "Raw values: " + m.Title, Keys: 2,
-		Note: "one value per valid trial, in block order; scale " + plainNumber(v.Scale),
-		Columns: []column{textCol("point"), textCol("variant"), numberCol("n"), textCol("unit"),
-			proseCol("values")}}
+		Note:    "one value per valid trial, in block order; scale " + plainNumber(v.Scale),
+		Columns: columns{}.text("point", "variant").number("n").text("unit").prose("values")}
 	for _, p := range v.Points {
 		for _, x := range v.variants() {
 			r, ok := v.results[figureKey{m.Name, x.Name, p.Name}]

@@ -31,7 +31,7 @@ func (v view) trustSection() section {
 
 // designTable shows the design of the experiment and the number of its trials.
 func (v view) designTable() table {
-	t := table{ID: "design", Title: "Design", Keys: 1, Columns: []column{textCol("what"), proseCol("value")}}
+	t := table{ID: "design", Title: "Design", Keys: 1, Columns: columns{}.text("what").prose("value")}
 	t.add("blocks", fmt.Sprintf("%d, every variant and point once per block, in random order", v.Blocks))
 	t.add("seed", v.Seed)
 	t.add("profile, scale",
@@ -58,8 +58,7 @@ func (v view) noiseTable() table {
 	t := table{ID: "noise", Title: "A variant against itself", Keys: 1,
 		Note: "twin / original, the widest interval over all points (A/A); where it is found to exclude 1, " +
 			"the margin is what that bias reaches",
-		Columns: []column{textCol("metric"), numberCol("twin / original"), numberCol("blocks"),
-			numberCol("widest margin")}}
+		Columns: columns{}.text("metric").number("twin / original", "blocks", "widest margin")}
 	for _, m := range v.Metrics {
 		r, has := v.NoiseFloor[m.Name]
 		if !has {
@@ -79,8 +78,8 @@ func (v view) steadinessTable() table {
 	t := table{ID: "steadiness", Title: "Trials that were not steady", Keys: 2,
 		Note: "a trial is followed part by part; where its level changes by more than the margin, what is " +
 			"measured depends on how long it lasts",
-		Columns: []column{textCol("variant"), textCol("point"), textCol("followed"), proseCol("what was found"),
-			numberCol("second / first half"), proseCol("trials")}}
+		Columns: columns{}.text("variant", "point", "followed").prose("what was found").
+			number("second / first half").prose("trials")}
 	for _, s := range v.Steadiness {
 		if s.Steady {
 			continue
@@ -97,8 +96,8 @@ func (v view) warmUpTable() table {
 	t := table{ID: "warm-up", Title: "Warm-up until the load was steady", Keys: 2,
 		Note: "medians over trials; changed by: the slowest level over the fastest, of the rate of right " +
 			"answers or of the median response time",
-		Columns: []column{textCol("variant"), textCol("point"), numberCol("steady"), numberCol("after"),
-			numberCol("longest"), numberCol("changed by"), proseCol("how it went")}}
+		Columns: columns{}.text("variant", "point").number("steady", "after", "longest", "changed by").
+			prose("how it went")}
 	for _, w := range v.WarmUps {
 		steady := text(fmt.Sprintf("%d of %d", w.Steady, w.Trials))
 		if 2*w.Steady <= w.Trials {
@@ -122,8 +121,7 @@ func countsByKind[N int | int64](counts map[string]N) string {
 // invalidTable lists the attempts that did not count and why.
 func (v view) invalidTable() table {
 	t := table{ID: "invalid", Title: "Attempts that did not count", Keys: 1,
-		Columns: []column{numberCol("trial"), numberCol("attempt"), textCol("variant"), textCol("point"),
-			proseCol("why")}}
+		Columns: columns{}.number("trial", "attempt").text("variant", "point").prose("why")}
 	for _, i := range v.Trials.Invalid {
 		t.add(i.Trial, i.Attempt, i.Variant, i.Point, i.Reason)
 	}
@@ -133,9 +131,8 @@ func (v view) invalidTable() table {
 // auditTable shows the audits of every variant over all its trials.
 func (v view) auditTable() table {
 	t := table{ID: "audit", Title: "Audit", Keys: 1,
-		Note: "the same rules for every variant; counts added over trials, figures are medians",
-		Columns: []column{textCol("variant"), textCol("verdict"), numberCol("trials"),
-			proseCol("counts, figures, problems")}}
+		Note:    "the same rules for every variant; counts added over trials, figures are medians",
+		Columns: columns{}.text("variant", "verdict").number("trials").prose("counts, figures, problems")}
 	for _, name := range slices.Sorted(maps.Keys(v.Audit)) {
 		sum := v.Audit[name]
 		t.add(name, toned(string(sum.Verdict), toneOf(sum.Verdict)), sum.Trials, auditText(sum))
@@ -159,7 +156,7 @@ func auditText(sum lab.AuditSum) string {
 func (v view) conditionsTable() table {
 	c := v.Conditions
 	t := table{ID: "conditions", Title: "Conditions of the host", Keys: 1,
-		Columns: []column{textCol("what"), numberCol("value"), proseCol("meaning")}}
+		Columns: columns{}.text("what").number("value").prose("meaning")}
 	t.add("calibration", seconds(c.CalibrationMedian), toned("median time of a fixed computation", toneMuted))
 	t.add("calibration spread", figure.Percent(c.CalibrationSpread),
 		toned("(slowest - fastest) / median", toneMuted))
@@ -176,7 +173,7 @@ func (v view) conditionsTable() table {
 // environmentTable shows the facts about the host, and the reasons for those that are not available.
 func (v view) environmentTable() table {
 	t := table{ID: "environment", Title: "Environment", Keys: 1,
-		Columns: []column{textCol("fact"), proseCol("value")}}
+		Columns: columns{}.text("fact").prose("value")}
 	for _, name := range slices.Sorted(maps.Keys(v.Environment)) {
 		t.add(name, factCell(v.Environment[name]))
 	}

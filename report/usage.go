@@ -43,14 +43,14 @@ func (v view) usagePoint() (string, bool) {
 func (v view) usageTable(at string) table {
 	t := table{ID: "usage-" + at, Title: "CPU and memory by unit at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("medians over trials, n=%s; the generator is in no sum", v.counting),
-		Columns: []column{textCol("variant"), textCol("unit"), numberCol("CPU per " + v.Operation),
-			numberCol("share of one processor"), numberCol("peak memory")}}
+		Columns: columns{}.text("variant", "unit").number("CPU per "+v.Operation, "share of one processor",
+			"peak memory")}
 	if v.foreign() {
 		t.Title = "Who costs what: CPU and memory by process at " + v.at(at)
 	}
 	network := slices.ContainsFunc(v.Usages, func(u lab.RoleUsage) bool { return u.NetworkPerOperation > 0 })
 	if network {
-		t.Columns = append(t.Columns, numberCol("network per "+v.Operation))
+		t.Columns = t.Columns.number("network per " + v.Operation)
 	}
 	row := func(unit string, u lab.RoleUsage, tone tone) {
 		shown := func(value float64, written string) cell {
@@ -107,8 +107,8 @@ func (v view) platformCPUTable(at string) table {
 				millicores(p.GroupMillicores), difference(*p), figure.Fixed(p.LagSeconds, 0)+" s")
 		}
 	}
-	t.Columns = []column{textCol("variant"), textCol("unit"), numberCol(source), numberCol("its maximum"),
-		numberCol("control group meanwhile"), numberCol("difference"), numberCol("said after")}
+	t.Columns = columns{}.text("variant", "unit").number(source, "its maximum", "control group meanwhile",
+		"difference", "said after")
 	t.Note = fmt.Sprintf("averages over windows of about %s s whose middle lies in the load, 1000m is one "+
 		"processor; medians over trials; said after: since the middle of the window",
 		figure.Fixed(window, 0))
@@ -132,8 +132,8 @@ func (v view) nodesTable() table {
 	t := table{ID: "nodes", Title: "What each node uses, over the loads", Keys: 2,
 		Note: "medians over the trials in which units were there at the end of the load; the generator is in no " +
 			"figure. Where the platform chooses the nodes, other units may be on them in other trials",
-		Columns: []column{textCol("variant"), textCol("node"), textCol("load"), numberCol("trials"),
-			numberCol("units"), numberCol("share of one processor"), numberCol("mean memory")}}
+		Columns: columns{}.text("variant", "node", "load").number("trials", "units",
+			"share of one processor", "mean memory")}
 	for _, x := range v.variants() {
 		loads := filter(v.NodeLoads, func(n lab.NodeLoad) bool { return n.Variant == x.Name })
 		slices.SortStableFunc(loads, func(a, b lab.NodeLoad) int { return cmp.Compare(a.Node, b.Node) })

@@ -23,7 +23,7 @@ func (v view) verdictSection() section {
 func (v view) matrixTable(all bool) table {
 	at := v.reference()
 	t := table{ID: "matrix", Title: "Verdicts at " + v.at(at), Keys: 1,
-		Columns: []column{textCol("variant")},
+		Columns: columns{}.text("variant"),
 		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or a bias), ? undecided; "+
 			"%s", v.Baseline, figure.Setting(v.Margin), v.sample())}
 	metrics := v.matrixMetrics(at)
@@ -34,7 +34,7 @@ func (v view) matrixTable(all bool) table {
 		return table{}
 	}
 	for _, m := range metrics {
-		t.Columns = append(t.Columns, numberCol(v.matrixHead(m, at)))
+		t.Columns = t.Columns.number(v.matrixHead(m, at))
 	}
 	for _, x := range v.challengers() {
 		t.addMeasured(x.Name, cells(metrics, func(m lab.Metric) cell {

@@ -23,7 +23,7 @@ func (v view) stepsTable(all bool) table {
 	}
 	first := shown[0]
 	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, %s", first.From, first.To, v.pace()), Keys: 1,
-		Columns: []column{proseCol("step")},
+		Columns: columns{}.prose("step"),
 		Note: fmt.Sprintf("each step: its variant / the one before it, by block; the last row is their product; "+
 			"~ equivalent within the margin (%s, or a bias), ? undecided; %s", figure.Setting(v.Margin), v.sample())}
 	if all {
@@ -33,7 +33,7 @@ func (v view) stepsTable(all bool) table {
 		t.Title += ", at " + first.Point.Name
 	}
 	for _, w := range shown {
-		t.Columns = append(t.Columns, numberCol(waterfallHead(w, shown)))
+		t.Columns = t.Columns.number(waterfallHead(w, shown))
 	}
 	row := func(name string, of func(lab.Waterfall) cell) {
 		t.add(name, cells(shown, of))
@@ -154,8 +154,7 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 		v.metric(w.Metric).Title, v.at(w.Point.Name)), Keys: 2,
 		Note: "each step: variant / the one before it, by block; so far: the product of the steps; " +
 			v.sample(),
-		Columns: []column{textCol(head), proseCol("change"), numberCol("step"), textCol("verdict"),
-			numberCol("so far")}}
+		Columns: columns{}.text(head).prose("change").number("step").text("verdict").number("so far")}
 	product := 1.0
 	for _, s := range w.Steps {
 		product *= s.Ratio.Ratio
@@ -179,8 +178,8 @@ func (v view) interactionTable() table {
 	t := table{ID: "interactions", Title: "Does the order of the steps matter?", Keys: 2,
 		Note: "a change's ratio on the way shown, on the other way, and one over the other by block; " +
 			v.sample(),
-		Columns: []column{textCol("metric"), textCol("change"), numberCol("this way"), numberCol("other way"),
-			numberCol("one / other"), textCol("matters"), proseCol("in words")}}
+		Columns: columns{}.text("metric", "change").number("this way", "other way", "one / other").
+			text("matters").prose("in words")}
 	for _, w := range v.Waterfalls {
 		for _, i := range w.Interactions {
 			matters := toned("no", toneMuted)
