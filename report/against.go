@@ -127,7 +127,7 @@ func againstTrust(a lab.Against) []string {
 	if was, is := a.Before.Calibration, a.After.Calibration; was > 0 && is > 0 {
 		sentences = append(sentences,
 			fmt.Sprintf("A fixed amount of computation took %s in the later run of what it took "+
-				"in the earlier one.", figure.Times(figure.Alone(is/was))))
+				"in the earlier one.", figure.Multiple(is/was)))
 	}
 	if a.Before.Study != a.After.Study {
 		sentences = append(sentences, fmt.Sprintf("The studies have different names: %s, then %s.",

@@ -27,7 +27,7 @@ func (v view) effectTable(i int, on lab.FactorEffects) table {
 		v.metric(on.Metric).Title, v.at(on.Point.Name)), Keys: 1,
 		Columns: columns{}.prose("effect").number("ratio", "Holm p").prose("in words")}
 	for _, x := range on.Effects {
-		p := unlessNil(x.PHolm, func(p float64) string { return figure.Number(figure.Alone(p)) })
+		p := unlessNil(x.PHolm, figure.Rounded)
 		t.add(x.Label, judgedCell(x.Ratio, x.Verdict), p, x.Words)
 	}
 	return t

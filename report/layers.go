@@ -57,7 +57,7 @@ func (v view) layersTable(at string) table {
 		if l.Samples == 0 || base.Libraries <= 0 {
 			return ""
 		}
-		return figure.Times(figure.Alone(l.Libraries / base.Libraries))
+		return figure.Multiple(l.Libraries / base.Libraries)
 	})
 	if v.countsInstructions() {
 		row("million instructions", func(l lab.LayerShare) string { return ofCounted(l, l.Instructions/1e6) })
@@ -90,7 +90,7 @@ func ofCounted(l lab.LayerShare, value float64) string {
 	if l.Instructions == 0 {
 		return ""
 	}
-	return figure.Number(figure.Alone(value))
+	return figure.Rounded(value)
 }
 
 // pathLength explains how instructions are counted, or why they are not.

@@ -42,8 +42,8 @@ func TestNumbersReadTheSameEverywhere(t *testing.T) {
 func TestNumbersThatAreNone(t *testing.T) {
 	for _, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		for name, got := range map[string]string{
-			"quantity": figure.Amount(value, "s"), "times": figure.Times(figure.Alone(value)),
-			"number":    figure.Number(figure.Alone(value)),
+			"quantity": figure.Amount(value, "s"), "times": figure.Multiple(value),
+			"number":    figure.Rounded(value),
 			"plusMinus": plusMinus(value, 1, "s"), "sixDigits": sixDigits(&value),
 		} {
 			if got != absent {

@@ -73,7 +73,7 @@ func linksText(links []lab.Link) string {
 		}
 		var traffic []string
 		for _, kind := range slices.Sorted(maps.Keys(link.Traffic)) {
-			traffic = append(traffic, figure.Number(figure.Alone(link.Traffic[kind]))+" "+kind)
+			traffic = append(traffic, figure.Rounded(link.Traffic[kind])+" "+kind)
 		}
 		if len(traffic) > 0 {
 			shown += ": " + strings.Join(traffic, " and ")

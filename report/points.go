@@ -37,7 +37,7 @@ func (v view) averagesTable() table {
 			"points); prediction: " + figure.Setting(v.Confidence) + " interval for a new point",
 		Columns: columns{}.text("ratio", "metric").number("points", "arithmetic", "geometric", "harmonic",
 			"of sums", "I2", "random-effects mean", "prediction").text("one number?")}
-	ratio := func(value float64) cell { return text(figure.Times(figure.Alone(value))) }
+	ratio := func(value float64) cell { return text(figure.Multiple(value)) }
 	for _, a := range v.Averages {
 		verdict := toned("no", toneWarn)
 		if a.Homogeneous {

@@ -63,7 +63,7 @@ func (v view) scalingTable() table {
 // peakOf formats the level of the highest throughput.
 func peakOf(e lab.Estimate) string {
 	if e.High == nil {
-		return figure.Number(figure.Alone(e.Value)) + " or more"
+		return figure.Rounded(e.Value) + " or more"
 	}
 	return figure.Number(e)
 }

@@ -165,7 +165,7 @@ func callsTable(c lab.TraceContrast, full bool) table {
 			"errors", "then")}
 	for _, part := range c.Parts {
 		if full || decided(part.Calls) || decided(part.Errors) {
-			count := func(value float64) cell { return text(figure.Number(figure.Alone(value))) }
+			count := func(value float64) cell { return text(figure.Rounded(value)) }
 			t.add(part.Service, part.Operation, count(part.Calls.Before), count(part.Calls.After),
 				seconds(part.Self.Before), seconds(part.Self.After), count(part.Errors.Before),
 				count(part.Errors.After))

@@ -66,7 +66,7 @@ func (v view) noiseTable() table {
 		}
 		twin := times(r)
 		if figure.IsWide(r.Estimate()) {
-			twin = figure.Times(figure.Alone(r.Ratio)) + " (too few blocks)"
+			twin = figure.Multiple(r.Ratio) + " (too few blocks)"
 		}
 		t.add(figure.Spaced(m.Name), twin, r.N, stats.Reach(v.Margins[m.Name]))
 	}
@@ -104,7 +104,7 @@ func (v view) warmUpTable() table {
 			steady.Tone = toneWarn
 		}
 		t.add(w.Variant, w.Point.Name, steady, seconds(w.Seconds), seconds(w.Longest),
-			figure.Times(figure.Alone(w.Factor)), countsByKind(w.Courses))
+			figure.Multiple(w.Factor), countsByKind(w.Courses))
 	}
 	return t
 }
@@ -147,7 +147,7 @@ func auditText(sum lab.AuditSum) string {
 		parts = append(parts, fmt.Sprintf("%s %d", name, sum.Counts[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(sum.Figures)) {
-		parts = append(parts, name+" "+figure.Number(figure.Alone(sum.Figures[name])))
+		parts = append(parts, name+" "+figure.Rounded(sum.Figures[name]))
 	}
 	return strings.Join(parts, ", ")
 }

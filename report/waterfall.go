@@ -164,11 +164,11 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 			change = s.Turned()
 		}
 		t.add(name, change, times(s.Ratio), toned(string(s.Verdict), toneOf(s.Verdict)),
-			figure.Times(figure.Alone(product)))
+			figure.Multiple(product))
 	}
 	if len(w.Steps) > 0 {
 		t.add("whole way", w.From+" -> "+w.To, times(w.Whole), toned(string(w.Verdict), toneOf(w.Verdict)),
-			figure.Times(figure.Alone(product)))
+			figure.Multiple(product))
 	}
 	return t
 }

@@ -294,7 +294,7 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 		c.HolmLow, c.HolmHigh = bounds(wide.Low, wide.High)
 		if c.Unsteady == "" && c.Verdict.Differs() && adjusted[k] > alpha {
 			c.Words += fmt.Sprintf("; not significant among all %d comparisons (Holm p %s)", len(members),
-				figure.Number(figure.Alone(adjusted[k])))
+				figure.Rounded(adjusted[k]))
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (e *experiment) withoutChanceFindings(c lab.Comparison) lab.Comparison {
 	if c.PHolm != nil && c.Verdict.Differs() && *c.PHolm > 1-e.design.Confidence {
 		c.Verdict = lab.Undecided
 		c.Words = fmt.Sprintf("undecided: not significant among all %d effects (Holm p %s)", c.Family,
-			figure.Number(figure.Alone(*c.PHolm)))
+			figure.Rounded(*c.PHolm))
 	}
 	return c
 }

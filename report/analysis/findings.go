@@ -267,7 +267,7 @@ func (e *experiment) averageSentence(a lab.Analysis) string {
 		"single factor stands for all", over, low, high, x.Baseline, figure.Percent(*x.I2))
 	if x.PredictionLow != nil && x.PredictionHigh != nil {
 		text += fmt.Sprintf("; a new point is expected between %s and %s",
-			figure.Times(figure.Alone(*x.PredictionLow)), figure.Times(figure.Alone(*x.PredictionHigh)))
+			figure.Multiple(*x.PredictionLow), figure.Multiple(*x.PredictionHigh))
 	}
 	return text + "."
 }

@@ -280,7 +280,7 @@ func (e *experiment) answerOf(variant, against string, c lab.Comparison) lab.Ans
 	case lab.Equivalent:
 		a.Text = fmt.Sprintf("%s equivalent to %s", of, at)
 	default:
-		a.Text = fmt.Sprintf("%s %s %s", of, figure.Times(figure.Alone(c.Ratio.Ratio)), at)
+		a.Text = fmt.Sprintf("%s %s %s", of, figure.Multiple(c.Ratio.Ratio), at)
 	}
 	return a
 }

@@ -267,7 +267,7 @@ func (e *experiment) noteClocks() {
 		return
 	}
 	e.note("Units ran on hosts with clocks of their own, which differed by up to %s ms: %s can be wrong by "+
-		"that much.", figure.Number(figure.Alone(apart*1e3)), strings.Join(between, ", "))
+		"that much.", figure.Rounded(apart*1e3), strings.Join(between, ", "))
 	if len(withheld) > 0 {
 		e.note("Not available, since the clocks may differ by more than a tenth of it: %s.",
 			strings.Join(withheld, ", "))

@@ -299,7 +299,7 @@ func (e *experiment) warnings(
 	}
 	if _, p, err := stats.Curvature(x, y); err == nil && p < 1-e.lineConfidence() {
 		found = append(found, fmt.Sprintf("the residuals are curved (quadratic term, p %s)",
-			figure.Number(figure.Alone(p))))
+			figure.Rounded(p)))
 	}
 	return found
 }

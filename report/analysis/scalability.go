@@ -289,7 +289,7 @@ func scalingSentence(f lab.ScalingFit) string {
 			lab.Plain(f.X[len(f.X)-1]))
 	case f.Peak.High == nil:
 		text += fmt.Sprintf("its throughput is highest at about %s, or further up",
-			figure.Number(figure.Alone(f.Peak.Value)))
+			figure.Rounded(f.Peak.Value))
 	default:
 		text += fmt.Sprintf("its throughput is highest at %s", figure.Number(*f.Peak))
 	}

@@ -85,7 +85,7 @@ func (e *experiment) steadiness(
 		s.Steady = false
 		s.Factor = f.Factor
 		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", f.Changed,
-			lab.Count(f.Judged(), "trial"), quantityText[f.Quantity], figure.Times(figure.Alone(s.Factor)))
+			lab.Count(f.Judged(), "trial"), quantityText[f.Quantity], figure.Multiple(s.Factor))
 	case f.HalvesDiffer(e.design.Margin, strict):
 		s.Steady = false
 		s.Factor = math.Exp(math.Abs(math.Log(s.Halves.Ratio)))
@@ -135,7 +135,7 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	s := lab.Steadiness{Variant: variant, Point: point, Quantity: warmUpQuantity, Courses: sum.Courses,
 		Factor: stats.Median(left)}
 	s.Words = fmt.Sprintf("in %d of %s it still changed, by %s, when its warm-up ended at the limit of %s",
-		len(left), lab.Count(sum.Trials, "trial"), figure.Times(figure.Alone(s.Factor)),
+		len(left), lab.Count(sum.Trials, "trial"), figure.Multiple(s.Factor),
 		figure.Amount(sum.Longest, "s"))
 	e.steady = append(e.steady, s)
 	for _, quantity := range quantities {
@@ -220,7 +220,7 @@ func driftOf(c contrast, margin float64) (factor float64, words string) {
 	}
 	return math.Exp(math.Abs(change)),
 		fmt.Sprintf(driftingRatio+" by %s from the first block to the last (Mann-Kendall p %s)",
-			figure.Times(figure.Alone(math.Exp(change))), figure.Number(figure.Alone(p)))
+			figure.Multiple(math.Exp(change)), figure.Rounded(p))
 }
 
 // unsteadySentence returns sentences on the verdicts that depend on the length of a trial, with the reasons,

@@ -79,7 +79,7 @@ func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 	}
 	return fmt.Sprintf("%s. That interval excludes 1; among all %s of this kind one such may be chance "+
 		"(Holm p %s), so no bias is counted.",
-		text, lab.Count(test.Family, "comparison"), figure.Number(figure.Alone(test.PHolm)))
+		text, lab.Count(test.Family, "comparison"), figure.Rounded(test.PHolm))
 }
 
 // countUndecided counts the undecided verdicts on a metric, and all of them: those on steps or effects if the

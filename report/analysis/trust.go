@@ -198,7 +198,7 @@ func (e *experiment) measureNoise() {
 		e.bias[own] = max(e.bias[own], reach)
 		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two "+
 			"equal variants, and smaller differences cannot be distinguished from it.",
-			b.Variant, figure.Times(b.Estimate()), b.Point, b.Metric, figure.Number(figure.Alone(b.PHolm)),
+			b.Variant, figure.Times(b.Estimate()), b.Point, b.Metric, figure.Rounded(b.PHolm),
 			lab.Count(b.Family, "such comparison"))
 	}
 	for _, metric := range e.study.AllMetrics() {

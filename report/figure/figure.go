@@ -3,8 +3,9 @@
 // digit that the data do not support. Values are in seconds, bytes or plain numbers; a larger or smaller
 // unit is chosen for display only. It does not choose what to print.
 //
-// Entry points: Quantity, Times and Number for estimates, which Alone and Between make of plain
-// numbers; Amount, Percent, Percentile, Setting, Fixed and After; Count, Changes and And for words.
+// Entry points: Quantity, Times and Number for estimates, which Alone and Between make of plain numbers;
+// Amount, Multiple, Rounded, Percent, Percentile, Setting, Fixed and After for plain numbers; Count, Changes
+// and And for words.
 package figure
 
 import (
@@ -46,6 +47,9 @@ func Between(value, low, high float64) lab.Estimate {
 // an interval it has three significant digits.
 func Number(e lab.Estimate) string { return write(e, 1, "") }
 
+// Rounded formats a number without an interval: "1.17".
+func Rounded(value float64) string { return Number(Alone(value)) }
+
 // Times formats a ratio to a base: "3.68x [3.46, 3.91]". However wide the interval,
 // the ratio itself keeps a digit: it is never 0x. If the interval spans more than a
 // factor of ten, half of its width says nothing about its lower end: each number
@@ -65,6 +69,9 @@ func Times(e lab.Estimate) string {
 	}
 	return write(e, 1, "x")
 }
+
+// Multiple formats a ratio without an interval: "3.68x".
+func Multiple(ratio float64) string { return Times(Alone(ratio)) }
 
 // IsWide reports whether a ratio has an interval that spans more than a factor of ten, or reaches 0.
 func IsWide(e lab.Estimate) bool {

@@ -92,7 +92,7 @@ func follow(h lab.History, course lab.HistoryCourse) drawnCourse { return drawnC
 // changeText describes a change in a history: "from 2026-01-02 03:04 on 1.2x the level before (p < 0.0001)".
 func changeText(h lab.History, c lab.HistoryChange) string {
 	text := fmt.Sprintf("from %s on %s the level before (p %s)", at(h.Runs[c.Run].Created),
-		figure.Times(figure.Alone(c.Factor)), probability(c.P))
+		figure.Multiple(c.Factor), probability(c.P))
 	if c.Elsewhere {
 		text += "; the environment is another from then on, too"
 	}
