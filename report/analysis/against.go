@@ -47,7 +47,8 @@ func (g Gate) metricOf(metrics []lab.Metric) (string, error) {
 	}
 	var names []string
 	for _, m := range metrics {
-		if m.Quantile > 0 && m.Quantity == metrics[0].Quantity && figure.Percentile(m.Quantile) == g.Metric {
+		isQuantile := m.Quantile > 0 && m.Quantity == metrics[0].Quantity
+		if isQuantile && figure.Percentile(m.Quantile) == g.Metric {
 			return m.Name, nil
 		}
 		names = append(names, m.Name)
@@ -122,9 +123,10 @@ func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 		if name == a.Baseline {
 			continue
 		}
+		struckOut := a.StruckOut(name) || a.StruckOut(a.Baseline)
 		for _, m := range a.Metrics {
 			found := changesToBaseline(a, name, m, results)
-			if found == nil || a.StruckOut(name) || a.StruckOut(a.Baseline) {
+			if found == nil || struckOut {
 				found = []lab.Change{{Metric: m.Name, Variant: name}} // it is not compared
 			}
 			changes = append(changes, found...)
@@ -248,23 +250,29 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 // judgeZeros sets the verdict of a change if all values of one side are 0, or of both. A change from 0 or to
 // 0 has no ratio. It is proven if the values that are not 0 are unlikely to be all on one side by chance.
 func judgeZeros(c *lab.Change, m lab.Metric, before, after []float64, confidence float64) {
+	if len(before) == 0 || len(after) == 0 {
+		return
+	}
+	if slices.Min(slices.Concat(before, after)) < 0 {
+		return
+	}
 	above := func(values []float64) int {
-		return len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 }))
+		return len(filter(values, func(v float64) bool { return v > 0 }))
 	}
 	was := above(before)
 	is := above(after)
 	wording := traitsOf(m).wording
+	chance := (1 - confidence) / 2
 	switch {
-	case len(before) == 0 || len(after) == 0 || slices.Min(slices.Concat(before, after)) < 0:
 	case was == 0 && is == 0:
 		c.Ratio.Ratio = 1
 		c.Verdict = lab.Equivalent
 		c.Words = "0 in both"
-	case was == 0 && stats.ZerosByChance(len(before), is, len(after)) <= (1-confidence)/2:
+	case was == 0 && stats.ZerosByChance(len(before), is, len(after)) <= chance:
 		c.Verdict = onVariant(m, lab.Slower)
 		c.Words = fmt.Sprintf("%s: from 0 in all of %d trials to above 0 in %d of %d", wording.Above,
 			len(before), is, len(after))
-	case is == 0 && stats.ZerosByChance(len(after), was, len(before)) <= (1-confidence)/2:
+	case is == 0 && stats.ZerosByChance(len(after), was, len(before)) <= chance:
 		c.Verdict = onVariant(m, lab.Faster)
 		c.Words = fmt.Sprintf("%s: from above 0 in %d of %d trials to 0 in all of %d", wording.Below, was,
 			len(before), len(after))
@@ -283,9 +291,9 @@ func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 		withholdZeros(c, cmp.Or(other, short), cmp.Or(other, full))
 		return
 	}
-	// A longer load may explain the whole change.
-	if whole := max(*c.High, 1 / *c.Low); follows != "" && other != "" && c.Verdict.Differs() && whole > factor {
-		factor = whole
+	followed := follows != "" && c.Verdict.Differs()
+	if whole := max(*c.High, 1 / *c.Low); followed && other != "" && whole > factor {
+		factor = whole // a longer load may explain the whole change
 		short = other
 		full = other
 	}

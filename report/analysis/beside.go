@@ -32,6 +32,9 @@ type SideFigure struct {
 	Words   string                // the verdict as text, or why there is none; may be empty
 }
 
+// isOfBoth reports whether the metric was measured in both.
+func (f SideFigure) isOfBoth() bool { return f.Each[0] != nil && f.Each[1] != nil }
+
 // CompareVariants returns two variants of a run side by side. If the run compares them, its base comes first.
 // Spectra and courses are those at point or, if that is empty, at the first point that has any.
 func CompareVariants(a lab.Analysis, names [2]string, point string) (SideBySide, error) {
@@ -97,19 +100,19 @@ func newSideFigure(
 	if len(broke) > 0 {
 		f.Words = figure.And(broke) + " broke a rule of the system"
 	}
-	c := findComparison(a.Comparisons, m.Name, point, pair{names[1], names[0]})
-	switch {
-	case f.Words != "" || f.Each[0] == nil || f.Each[1] == nil:
-	case c != nil:
+	if f.Words != "" || !f.isOfBoth() {
+		return f
+	}
+	if c := findComparison(a.Comparisons, m.Name, point, pair{names[1], names[0]}); c != nil {
 		f.Ratio = &c.Ratio
 		f.Verdict = c.Verdict
 		f.Words = c.Words
-	default:
-		f.Ratio = ratioByBlock(results[1], results[0], a.Confidence)
-		if f.Ratio != nil && stoppedEarly(a) {
-			f.Ratio.Low = nil
-			f.Ratio.High = nil
-		}
+		return f
+	}
+	f.Ratio = ratioByBlock(results[1], results[0], a.Confidence)
+	if f.Ratio != nil && stoppedEarly(a) {
+		f.Ratio.Low = nil
+		f.Ratio.High = nil
 	}
 	return f
 }
@@ -118,11 +121,15 @@ func newSideFigure(
 // there is no such block. In a stranger's document the numbers of blocks and values may differ.
 func ratioByBlock(over, under lab.Result, confidence float64) *lab.Ratio {
 	var up, down []float64
+	blocksOfUnder := under.Blocks[:min(len(under.Blocks), len(under.Values))]
 	for i, block := range over.Blocks[:min(len(over.Blocks), len(over.Values))] {
-		at := slices.Index(under.Blocks[:min(len(under.Blocks), len(under.Values))], block)
-		if at >= 0 && over.Values[i] > 0 && under.Values[at] > 0 {
-			up = append(up, over.Values[i])
-			down = append(down, under.Values[at])
+		at := slices.Index(blocksOfUnder, block)
+		if at < 0 {
+			continue
+		}
+		if u, d := over.Values[i], under.Values[at]; u > 0 && d > 0 {
+			up = append(up, u)
+			down = append(down, d)
 		}
 	}
 	if len(up) == 0 {
@@ -189,10 +196,11 @@ func CompareTrials(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) S
 			}
 		}
 		f.Words = strings.Join(reasons, "; ")
-		if f.Each[0] == nil && f.Each[1] == nil && f.Words == "" {
+		isEmpty := f.Each[0] == nil && f.Each[1] == nil
+		if isEmpty && f.Words == "" {
 			continue
 		}
-		if f.Each[0] != nil && f.Each[1] != nil && f.Each[0].Value > 0 && f.Each[1].Value > 0 {
+		if f.isOfBoth() && min(f.Each[0].Value, f.Each[1].Value) > 0 {
 			f.Ratio = &lab.Ratio{Ratio: f.Each[1].Value / f.Each[0].Value, N: 1}
 		}
 		b.Figures = append(b.Figures, f)
@@ -226,13 +234,12 @@ const mostPoints = 1000
 // thinned returns a course with at most mostPoints points. Each stands for several: with the means of their
 // rates and processors, and the maxima of their times and memory.
 func thinned(c lab.TrialCourse) lab.TrialCourse {
-	longest := func(times []*float64) (most *float64) {
-		for _, time := range times {
-			if time != nil && (most == nil || *time > *most) {
-				most = time
-			}
+	longest := func(times []*float64) *float64 {
+		known := figure.Known(times)
+		if len(known) == 0 {
+			return nil
 		}
-		return most
+		return new(slices.Max(known))
 	}
 	last := func(ends []float64) float64 { return ends[len(ends)-1] }
 	c.End = inBins(c.End, last)

@@ -84,10 +84,11 @@ func scaledUnit(base, v lab.Variant) string {
 			now := v.LimitsOf(unit)
 			before := base.LimitsOf(unit)
 			change := max(1, v.Replicas[unit]) - max(1, base.Replicas[unit])
+			sameLimits := now == before
+			isUnlimited := unit == lab.AllUnits || before.CPU == 0
 			switch {
-			case change == 0 && now == before:
-			case change < 0, now.Memory != before.Memory, now.CPU < before.CPU,
-				now != before && (unit == lab.AllUnits || before.CPU == 0): // it had no limit
+			case change == 0 && sameLimits:
+			case change < 0, now.Memory != before.Memory, now.CPU < before.CPU, !sameLimits && isUnlimited:
 				return ""
 			default:
 				more = appendNew(more, unit)
@@ -152,7 +153,8 @@ func (e *experiment) signalsOfTraces(variant, point, unit string) (queueing, sha
 			continue
 		}
 		for _, o := range trial.Traced.Operations {
-			n := float64(o.Traces) / float64(max(1, len(o.Batches)))
+			batches := max(1, len(o.Batches))
+			n := float64(o.Traces) / float64(batches)
 			for _, batch := range o.Batches {
 				traces, total = traces+n, total+n*batch.Seconds
 				for _, part := range batch.Parts {
@@ -304,6 +306,7 @@ func (e *experiment) autoscalingSentences() (sentences []string) {
 			continue
 		}
 		relieved := "no trial was relieved"
+		played := lab.Count(len(trials), "trial")
 		var relief []float64
 		for _, trial := range trials {
 			if seconds, measured := trial.Measures[lab.Relief]; measured {
@@ -312,7 +315,7 @@ func (e *experiment) autoscalingSentences() (sentences []string) {
 		}
 		if len(relief) > 0 {
 			relieved = fmt.Sprintf("the objective was met for good from %.0f s on (%d of %s)",
-				stats.Median(relief), len(relief), lab.Count(len(trials), "trial"))
+				stats.Median(relief), len(relief), played)
 		}
 		if e.study.Load == nil || e.study.Load.Objective == "" {
 			relieved = "no objective says when it was relieved"

@@ -28,12 +28,18 @@ type pointRatio struct {
 // text returns the ratio with its point: "3.00x [2.94, 3.06] at s5".
 func (p pointRatio) text() string { return p.contrast.text() + " at " + p.point }
 
+// strictInterval returns the interval of the ratio at one of several points; see strict.
+func (e *experiment) strictInterval(r pointRatio, points int) stats.Estimate {
+	return r.ratio.At(e.strict(points, r.n()))
+}
+
 // ratios returns the contrasts of a claim's pair at its points. If one of them has no interval, it returns
 // false and sets the judgement to undecided, with the reason.
 func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 	var all []pointRatio
 	for _, point := range c.points {
-		r := pointRatio{point, e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair()).scaled(c.offAt(point))}
+		asMeasured := e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair())
+		r := pointRatio{point, asMeasured.scaled(c.offAt(point))}
 		if !r.decided {
 			decide(j, lab.ClaimUndecided, "%s with both variants at %s: an interval needs at least 2",
 				lab.Count(r.n(), "block"), point)
@@ -64,14 +70,14 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 			smallest = r
 		}
 		verdict := stats.Judge(r.ratio.Estimate, gates, wording)
-		strict := stats.Judge(r.ratio.At(e.strict(len(all), r.n())), gates, wording)
+		strict := stats.Judge(e.strictInterval(r, len(all)), gates, wording)
 		switch {
 		case verdict.Kind == lab.Slower:
 			slower++
 		case strict.Kind == lab.Faster || strict.Kind == lab.Equivalent:
-			against = append(against, fmt.Sprintf("%s (%s)", r.text(), strict.Words))
+			against = append(against, r.text()+" ("+strict.Words+")")
 		default:
-			open = append(open, fmt.Sprintf("%s (%s)", r.text(), verdict.Words))
+			open = append(open, r.text()+" ("+verdict.Words+")")
 		}
 	}
 	measured(j, smallest.value, smallest.ratio.Low, smallest.ratio.High)
@@ -113,10 +119,10 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 		}
 		ratio = *average.Mean
 		text = spreadOfPoints(all, average)
-		if off := c.farthestOff(); off != 1 && ratio.Low != nil && ratio.High != nil {
-			low, high := *ratio.Low*off, *ratio.High*off
-			ratio.Low = &low
-			ratio.High = &high
+		if ratio.Low != nil && ratio.High != nil {
+			off := c.farthestOff()
+			ratio.Low = new(*ratio.Low * off)
+			ratio.High = new(*ratio.High * off)
 		}
 	}
 	j.Measured = number(ratio.Ratio)
@@ -128,8 +134,7 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 // spreadOfPoints describes the mean ratio, the smallest and the largest, and whether the points differ. It
 // says of how many points the mean is, if ratios by way of other variants are left out.
 func spreadOfPoints(all []pointRatio, average lab.Average) string {
-	averaged := slices.DeleteFunc(slices.Clone(all),
-		func(r pointRatio) bool { return !slices.Contains(average.Points, r.point) })
+	averaged := filter(all, func(r pointRatio) bool { return slices.Contains(average.Points, r.point) })
 	points := lab.Count(len(all), "point")
 	if n := len(averaged); n < len(all) {
 		points = fmt.Sprintf("%d of %s", n, points)
@@ -188,8 +193,8 @@ func (e *experiment) judgeExponent(j *lab.Judgement, c claim) {
 func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 	exponents := e.blockExponents(c, func(point string, block int) (float64, bool) {
 		up, found := e.series[seriesKey{c.Variant, point, c.Metric}].at(block)
-		down, also := e.series[seriesKey{c.Against, point, c.Metric}].at(block)
-		return up / down, found && also && down > 0
+		down, _ := e.series[seriesKey{c.Against, point, c.Metric}].at(block) // 0 if it is not there
+		return up / down, found && down > 0
 	})
 	estimate, ok := e.exponent(j, exponents)
 	if !ok {
@@ -261,10 +266,10 @@ func (e *experiment) judgeEquivalent(j *lab.Judgement, c claim) {
 	farthest := all[0]
 	var t tally
 	for _, r := range all {
-		if math.Abs(math.Log(r.value)) > math.Abs(math.Log(farthest.value)) {
+		if fromOne(r.value) > fromOne(farthest.value) {
 			farthest = r
 		}
-		strict := r.ratio.At(e.strict(len(all), r.n()))
+		strict := e.strictInterval(r, len(all))
 		switch {
 		case r.ratio.Low >= c.Low && r.ratio.High <= c.High:
 			t.within++
@@ -275,7 +280,8 @@ func (e *experiment) judgeEquivalent(j *lab.Judgement, c claim) {
 		}
 	}
 	measured(j, farthest.value, farthest.ratio.Low, farthest.ratio.High)
-	t.conclude(j, c.over(), claimedRange(round(c.Low), round(c.High)), len(all))
+	claimed := claimedRange(round(c.Low), round(c.High))
+	t.conclude(j, c.over(), claimed, len(all))
 	if j.Verdict == lab.ClaimSupported {
 		j.Reason += ", the farthest from 1 being " + farthest.text()
 	}
@@ -302,7 +308,8 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 			j.Low = low
 			j.High = high
 		}
-		_, strictLow, strictHigh := levelOfClaim(values, e.strict(len(c.points), len(values)))
+		confidence := e.strict(len(c.points), len(values))
+		_, strictLow, strictHigh := levelOfClaim(values, confidence)
 		verdict, _ := inRange(c, low, high, "")
 		strict, _ := inRange(c, strictLow, strictHigh, "")
 		level := lab.Estimate{Value: mean, Low: low, High: high}

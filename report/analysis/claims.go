@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -68,7 +67,8 @@ func (e *experiment) judge(stated lab.Claim) (lab.Judgement, claim) {
 	if len(c.missing) > 0 {
 		j.Reason += fmt.Sprintf("; not tested at %s, which did not run", strings.Join(c.missing, ", "))
 	}
-	if scale := e.design.Scale; scale < 1 && !c.test.Direction && j.Measured != nil {
+	hasSize := j.Measured != nil && !c.test.Direction
+	if scale := e.design.Scale; scale < 1 && hasSize {
 		j.Reason += fmt.Sprintf("; at %g of the study's work, where fixed costs weigh more", scale)
 	}
 	return j, c
@@ -129,10 +129,12 @@ func (e *experiment) unasked(c claim) bool {
 	leftOut := false
 	for _, name := range c.variants() {
 		i := slices.IndexFunc(e.study.Absent, func(v lab.AbsentVariant) bool { return v.Name == name })
-		if i >= 0 && !e.study.Absent[i].Unasked || i < 0 && !e.comparable(name) {
+		switch {
+		case i >= 0 && e.study.Absent[i].Unasked:
+			leftOut = true
+		case i >= 0 || !e.comparable(name):
 			return false
 		}
-		leftOut = leftOut || i >= 0
 	}
 	if leftOut {
 		return true
@@ -147,7 +149,10 @@ func (e *experiment) unasked(c claim) bool {
 			leftOut = true
 		}
 	}
-	return leftOut && (len(asked.points) == 0 || c.test.Exponent && e.noExponent(&asked) != "")
+	if len(asked.points) == 0 {
+		return leftOut
+	}
+	return leftOut && c.test.Exponent && e.noExponent(&asked) != ""
 }
 
 // planned reports whether all of the variants were to be played at a point.
@@ -199,7 +204,8 @@ func (e *experiment) claimedPoints(c lab.Claim, ran []string) []string {
 		return slices.Clone(c.Points)
 	}
 	for _, trend := range e.study.Trends {
-		if c.Factor != "" && trend.Factor == c.Factor && len(trend.Points) > 0 {
+		isAlong := trend.Factor == c.Factor && c.Factor != ""
+		if isAlong && len(trend.Points) > 0 {
 			return slices.Clone(trend.Points)
 		}
 	}
@@ -300,7 +306,8 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c *claim, test func(*lab.Ju
 			}
 		}
 	}
-	if j.Unsteady == "" || j.Verdict != lab.ClaimSupported && j.Verdict != lab.ClaimContradicted {
+	isDecided := j.Verdict == lab.ClaimSupported || j.Verdict == lab.ClaimContradicted
+	if j.Unsteady == "" || !isDecided {
 		return
 	}
 	// An exponent depends on the distances between points, which may be off by different factors.
@@ -332,7 +339,7 @@ func (c claim) offAt(point string) float64 {
 func (c claim) farthestOff() float64 {
 	farthest := 1.0
 	for _, point := range c.points {
-		if off := c.offAt(point); math.Abs(math.Log(off)) > math.Abs(math.Log(farthest)) {
+		if off := c.offAt(point); fromOne(off) > fromOne(farthest) {
 			farthest = off
 		}
 	}

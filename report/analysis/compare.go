@@ -121,13 +121,15 @@ func (e *experiment) blockTable(metric, point string, p pair) blockTable {
 		row := make([]float64, len(t.variants))
 		for i, name := range t.variants {
 			row[i] = math.NaN()
-			if value, found := e.series[seriesKey{name, point, metric}].at(block); found && value > 0 &&
-				e.struck[name] == "" {
+			if e.struck[name] != "" {
+				continue
+			}
+			if value, found := e.series[seriesKey{name, point, metric}].at(block); found && value > 0 {
 				row[i] = math.Log(value)
 			}
 		}
-		if e.looks != nil && math.IsNaN(row[over]) != math.IsNaN(row[under]) &&
-			!(e.attempted(block, p.variant, point) && e.attempted(block, p.against, point)) {
+		bothPlayed := e.attempted(block, p.variant, point) && e.attempted(block, p.against, point)
+		if e.looks != nil && !bothPlayed {
 			row[over] = math.NaN()
 			row[under] = math.NaN()
 		}
@@ -147,13 +149,14 @@ func (e *experiment) pairs() []pair {
 	}
 	for _, c := range e.study.Claims {
 		p := pair{c.Variant, c.Against}
-		if c.Against == "" || slices.Contains(found, p) || slices.Contains(found, pair{p.against, p.variant}) {
-			continue
+		isFound := slices.Contains(found, p) || slices.Contains(found, pair{p.against, p.variant})
+		if c.Against != "" && !isFound {
+			found = append(found, p)
 		}
-		found = append(found, p)
 	}
 	return slices.DeleteFunc(found, func(p pair) bool {
-		return p.variant == p.against || !e.comparable(p.variant) || !e.comparable(p.against)
+		bothKnown := e.comparable(p.variant) && e.comparable(p.against)
+		return p.variant == p.against || !bothKnown
 	})
 }
 
@@ -292,7 +295,8 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 		c.PHolm = number(adjusted[k])
 		wide := ratios[i].At(e.confidence(levels[k], ratios[i].N))
 		c.HolmLow, c.HolmHigh = bounds(wide.Low, wide.High)
-		if c.Unsteady == "" && c.Verdict.Differs() && adjusted[k] > alpha {
+		differs := c.Unsteady == "" && c.Verdict.Differs()
+		if differs && adjusted[k] > alpha {
 			c.Words += fmt.Sprintf("; not significant among all %d comparisons (Holm p %s)", len(members),
 				figure.Rounded(adjusted[k]))
 		}

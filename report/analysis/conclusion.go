@@ -105,7 +105,7 @@ func (s subject) waterfalls(all []lab.Waterfall) []lab.Waterfall {
 	var found []lab.Waterfall
 	for _, m := range s.metrics {
 		i := slices.IndexFunc(all, func(w lab.Waterfall) bool {
-			return w.Metric == m.Name && (w.Point.Name == s.point || m.Quantity == lab.Capacity)
+			return w.Metric == m.Name && s.isAt(m, w.Point.Name)
 		})
 		if i >= 0 {
 			found = append(found, all[i])
@@ -133,8 +133,9 @@ func (e *experiment) explainVariants(a lab.Analysis, c *lab.Conclusion) subject 
 	c.Headline = e.variantBars(s, all)
 	if len(parts) > 0 {
 		s.variants = named
+		origin := e.originText(s.waterfalls(a.Waterfalls))
 		c.Sentence = fmt.Sprintf("Compared with %s, %s: %s%s.%s", s.baseline, e.plainPlace(s.point),
-			strings.Join(parts, "; "), e.originText(s.waterfalls(a.Waterfalls)), plainMissed(a, s.point))
+			strings.Join(parts, "; "), origin, plainMissed(a, s.point))
 	}
 	s.variants = s.variants[:min(mostNamed, len(s.variants))]
 	return s
@@ -223,7 +224,8 @@ func SilentVariants(study lab.Study, trials []lab.Trial) []Silent {
 			s.Attempts++
 			counts = counts || t.Valid
 			s.Loaded = s.Loaded || t.ElapsedSeconds > 0
-			if t.Number > s.Last.Number || t.Number == s.Last.Number && t.Attempt > s.Last.Attempt {
+			later := cmp.Or(cmp.Compare(t.Number, s.Last.Number), cmp.Compare(t.Attempt, s.Last.Attempt))
+			if later > 0 {
 				s.Last = t
 			}
 		}

@@ -22,7 +22,8 @@ const leastAchieved = 0.99
 func (e *experiment) counted(variant, point string) []lab.Trial {
 	var found []lab.Trial
 	for _, trial := range e.trials {
-		if !trial.Valid || trial.Variant != variant || trial.Point.Name != point {
+		isHere := trial.Variant == variant && trial.Point.Name == point
+		if !trial.Valid || !isHere {
 			continue
 		}
 		if n := len(found); n > 0 && found[n-1].Block == trial.Block {

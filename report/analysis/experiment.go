@@ -103,9 +103,7 @@ func newExperiment(in Input) *experiment {
 	if !(e.design.Scale > 0) || !figure.Finite(e.design.Scale) {
 		e.design.Scale = 1
 	}
-	e.broke = slices.DeleteFunc(slices.Clone(in.Trials), func(t lab.Trial) bool {
-		return t.Audit.Verdict != lab.AuditInvalid
-	})
+	e.broke = filter(in.Trials, func(t lab.Trial) bool { return t.Audit.Verdict == lab.AuditInvalid })
 	for _, trial := range in.Trials {
 		if !trial.Profiled {
 			e.played[blockSetting{trial.Block, setting{trial.Variant, trial.Point.Name}}] = true
@@ -194,7 +192,8 @@ func extremeIn(v reflect.Value) (number float64, found bool) {
 	switch v.Kind() {
 	case reflect.Float64:
 		size := math.Abs(v.Float())
-		return v.Float(), !(size <= most) || size < 1/most && size > 0
+		isTiny := size > 0 && size < 1/most
+		return v.Float(), isTiny || !(size <= most) // or NaN
 	case reflect.Pointer:
 		if !v.IsNil() {
 			return extremeIn(v.Elem())
@@ -248,9 +247,7 @@ func (e *experiment) strikeOut() {
 
 // variants returns the variants that are compared: all but twins and those that were struck out.
 func (e *experiment) variants() []lab.Variant {
-	return slices.DeleteFunc(slices.Clone(e.study.Variants), func(v lab.Variant) bool {
-		return v.TwinOf != "" || e.struck[v.Name] != ""
-	})
+	return filter(e.study.Variants, func(v lab.Variant) bool { return v.TwinOf == "" && e.struck[v.Name] == "" })
 }
 
 // settings yields all pairs of a compared variant and a point of the study.
@@ -294,7 +291,7 @@ func (e *experiment) ran(variant, point string) bool {
 func (e *experiment) pointsOf(variants ...string) []string {
 	var names []string
 	for _, p := range e.study.Points {
-		if !slices.ContainsFunc(variants, func(v string) bool { return !e.ran(v, p.Name) }) {
+		if allOf(variants, func(v string) bool { return e.ran(v, p.Name) }) {
 			names = append(names, p.Name)
 		}
 	}
@@ -316,8 +313,8 @@ func (e *experiment) noteZeros() {
 				}
 			}
 		}
-		// A share that is always 0, as that of errors, needs no note.
-		if zeros > 0 && (zeros < all || metric.Kind != lab.KindShare) {
+		isNoShare := metric.Kind == lab.KindShare && zeros == all // as that of errors: it needs no note
+		if zeros > 0 && !isNoShare {
 			e.note("%s: %d of %d values left out of the ratios, since zero or less has none.", metric.Name, zeros,
 				all)
 		}

@@ -68,11 +68,12 @@ func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factori
 // block.
 func (e *experiment) effectContrast(t blockTable, d lab.Factorial, term lab.Term) contrast {
 	weights := make([]float64, len(t.variants))
+	size := 2 * float64(len(term)) / float64(len(d.Runs))
 	var columns []int
 	for _, run := range d.Runs {
 		column := slices.Index(t.variants, run.Variant)
 		columns = append(columns, column)
-		weights[column] = d.Sign(run, term) * 2 * float64(len(term)) / float64(len(d.Runs))
+		weights[column] = d.Sign(run, term) * size
 	}
 	var c contrast
 	for _, row := range t.logs.Complete(columns) {
@@ -105,7 +106,8 @@ func (e *experiment) leastSteady(metric lab.Metric, point string, d lab.Factoria
 // withoutChanceFindings returns a comparison as undecided if it is not significant among all effects on the
 // metric: a design tests many at once.
 func (e *experiment) withoutChanceFindings(c lab.Comparison) lab.Comparison {
-	if c.PHolm != nil && c.Verdict.Differs() && *c.PHolm > 1-e.design.Confidence {
+	alpha := 1 - e.design.Confidence
+	if c.Verdict.Differs() && c.PHolm != nil && *c.PHolm > alpha {
 		c.Verdict = lab.Undecided
 		c.Words = fmt.Sprintf("undecided: not significant among all %d effects (Holm p %s)", c.Family,
 			figure.Rounded(*c.PHolm))
@@ -133,7 +135,7 @@ func (e *experiment) explainFactors(a lab.Analysis, c *lab.Conclusion) subject {
 	var labels []string
 	for _, on := range a.FactorEffects {
 		m, _ := e.metric(on.Metric)
-		if on.Point.Name != s.point && m.Quantity != lab.Capacity {
+		if !s.isAt(m, on.Point.Name) {
 			continue
 		}
 		for _, x := range on.Effects {
@@ -172,10 +174,12 @@ func largest(all []judged) float64 {
 
 // effectBars returns the bars of the effects on the first metric of the subject, at its point.
 func (e *experiment) effectBars(a lab.Analysis, s subject) *lab.Headline {
+	if len(s.metrics) == 0 {
+		return nil
+	}
+	m := s.metrics[0]
 	for _, on := range a.FactorEffects {
-		if len(s.metrics) > 0 && on.Metric == s.metrics[0].Name &&
-			(on.Point.Name == s.point || s.metrics[0].Quantity == lab.Capacity) {
-			m, _ := e.metric(on.Metric)
+		if on.Metric == m.Name && s.isAt(m, on.Point.Name) {
 			h := on.Chart(fmt.Sprintf("%s%s: effect of each factor, and of pairs (x)", m.Title,
 				e.placeOf(m, on.Point.Name)), e.study.Baseline)
 			return &h
@@ -212,8 +216,8 @@ func (e *experiment) factorFindings(a lab.Analysis) []string {
 			all++
 			switch {
 			case x.Verdict.Differs():
-				found = append(found, fmt.Sprintf("%s (%s%s, %s)", x.Label, m.Title, e.placeOf(m, on.Point.Name),
-					times(x.Ratio)))
+				place := e.placeOf(m, on.Point.Name)
+				found = append(found, fmt.Sprintf("%s (%s%s, %s)", x.Label, m.Title, place, times(x.Ratio)))
 			case x.Verdict == lab.Undecided:
 				undecided++
 			}

@@ -27,7 +27,8 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	stepTexts := e.stepSentences(a, s, c.Headline)
 	if !e.study.Explains() {
 		for _, m := range s.metrics {
-			add(traitsOf(m).section, sentence(e.levelsText(m, s.point, append([]string{s.baseline}, s.variants...))))
+			named := append([]string{s.baseline}, s.variants...)
+			add(traitsOf(m).section, sentence(e.levelsText(m, s.point, named)))
 		}
 	}
 	add("waterfall", stepTexts...)
@@ -72,7 +73,8 @@ func (e *experiment) levelsText(m lab.Metric, point string, variants []string) s
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s%s: %s", figure.Capital(m.Title), e.placeOf(m, point), strings.Join(parts, ", "))
+	what := figure.Capital(m.Title) + e.placeOf(m, point)
+	return what + ": " + strings.Join(parts, ", ")
 }
 
 // levelOf formats the value of a variant in a metric: the median over the trials for quantiles,
@@ -117,9 +119,9 @@ func (e *experiment) differenceSentences(s subject, c *lab.Conclusion) []string 
 			continue
 		}
 		point, known := e.study.Point(s.point)
-		differing := slices.DeleteFunc(slices.Clone(s.compared), func(name string) bool {
+		differing := filter(s.compared, func(name string) bool {
 			p := pair{name, s.baseline}
-			return !known || !e.comparison(m, point, p, e.contrast(m.Name, s.point, p)).Verdict.Differs()
+			return known && e.comparison(m, point, p, e.contrast(m.Name, s.point, p)).Verdict.Differs()
 		})
 		if n := len(differing); n > 0 {
 			named := append([]string{s.baseline}, differing[:min(mostNamed, n)]...)
@@ -152,7 +154,9 @@ func (e *experiment) wrongAnswerSentences(s subject) []string {
 func (e *experiment) wrongAnswerSentence(s subject, point string) string {
 	shares := map[string]float64{}
 	for _, name := range append([]string{s.baseline}, s.compared...) {
-		if share, counted := e.wrongShare(name, point); counted && (share > 0 || name == s.baseline) {
+		share, counted := e.wrongShare(name, point)
+		isShown := share > 0 || name == s.baseline
+		if counted && isShown {
 			shares[name] = share
 		}
 	}
@@ -229,7 +233,9 @@ func (e *experiment) worstShares(
 	for _, v := range e.variants() {
 		worst, at := 0.0, ""
 		for _, p := range e.study.Points {
-			if value, bad := share(v.Name, p.Name); bad && (at == "" || order(value, worst) < 0) {
+			value, bad := share(v.Name, p.Name)
+			isWorst := at == "" || order(value, worst) < 0
+			if bad && isWorst {
 				worst, at = value, p.Name
 			}
 		}
@@ -275,10 +281,9 @@ func (e *experiment) averageSentence(a lab.Analysis) string {
 // extremes returns the smallest and the largest ratio of an average as text, each with its point.
 func extremes(a lab.Analysis, x lab.Average) (low, high string) {
 	var found []lab.Comparison
-	for _, c := range a.Comparisons {
-		if c.Metric == x.Metric && c.Variant == x.Variant && c.Baseline == x.Baseline &&
-			slices.Contains(x.Points, c.Point.Name) {
-			found = append(found, c)
+	for _, point := range x.Points {
+		if c := findComparison(a.Comparisons, x.Metric, point, pair{x.Variant, x.Baseline}); c != nil {
+			found = append(found, *c)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b lab.Comparison) int {
@@ -287,9 +292,7 @@ func extremes(a lab.Analysis, x lab.Average) (low, high string) {
 	if len(found) == 0 {
 		return figure.Absent, figure.Absent
 	}
-	show := func(c lab.Comparison) string {
-		return fmt.Sprintf("%s (%s)", figure.Times(c.Estimate()), c.Point.Name)
-	}
+	show := func(c lab.Comparison) string { return times(c.Ratio) + " (" + c.Point.Name + ")" }
 	return show(found[0]), show(found[len(found)-1])
 }
 
@@ -358,5 +361,6 @@ func claimsSentence(a lab.Analysis) string {
 			parts = append(parts, text)
 		}
 	}
-	return fmt.Sprintf("Of %s here: %s.", lab.Count(len(a.Claims), "claim"), strings.Join(parts, ", "))
+	all := lab.Count(len(a.Claims), "claim")
+	return fmt.Sprintf("Of %s here: %s.", all, strings.Join(parts, ", "))
 }

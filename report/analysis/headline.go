@@ -24,8 +24,11 @@ func (j judged) effect() float64 {
 	if !j.verdict.Differs() || j.ratio.Ratio <= 0 {
 		return 0
 	}
-	return math.Abs(math.Log(j.ratio.Ratio))
+	return fromOne(j.ratio.Ratio)
 }
+
+// fromOne returns the distance of a ratio from 1 on the log scale, the same for 2x and 0.5x.
+func fromOne(ratio float64) float64 { return math.Abs(math.Log(ratio)) }
 
 // subject is the subject of the answer: variants that are compared at a point.
 type subject struct {
@@ -55,7 +58,8 @@ func (s subject) of(variant string) []judged {
 func (e *experiment) chooseSubject(all []judged, baseline, point string, variants []string) subject {
 	s := subject{baseline: baseline, point: point, variants: variants, compared: variants}
 	s.ratios = s.near(all)
-	if !slices.ContainsFunc(s.ratios, func(j judged) bool { return j.verdict.Differs() }) && len(all) > 0 {
+	somethingDiffers := slices.ContainsFunc(s.ratios, func(j judged) bool { return j.verdict.Differs() })
+	if len(all) > 0 && !somethingDiffers {
 		largest := slices.MaxFunc(all, func(x, y judged) int { return cmp.Compare(x.effect(), y.effect()) })
 		if largest.verdict.Differs() {
 			s.point = largest.point
@@ -71,13 +75,18 @@ func (e *experiment) chooseSubject(all []judged, baseline, point string, variant
 	return s
 }
 
-// near returns the ratios of the subject's variants at its point, and their capacities, which are measured at
-// another point.
+// isAt reports whether a metric at a point belongs to the subject: it is at its point, or a capacity, which
+// is measured at another one.
+func (s subject) isAt(m lab.Metric, point string) bool {
+	return point == s.point || m.Quantity == lab.Capacity
+}
+
+// near returns the ratios of the subject's variants at its point, and their capacities.
 func (s subject) near(all []judged) []judged {
 	var kept []judged
 	for _, j := range all {
-		if j.baseline == s.baseline && slices.Contains(s.variants, j.variant) &&
-			(j.point == s.point || j.metric.Quantity == lab.Capacity) {
+		isOfPair := j.baseline == s.baseline && slices.Contains(s.variants, j.variant)
+		if isOfPair && s.isAt(j.metric, j.point) {
 			kept = append(kept, j)
 		}
 	}
@@ -94,9 +103,9 @@ func (e *experiment) sentenceMetrics(ratios []judged) []lab.Metric {
 		effects[j.metric.Name] = max(effects[j.metric.Name], j.effect())
 		known[j.metric.Name] = known[j.metric.Name] || j.verdict != lab.Undecided
 	}
-	measured := slices.DeleteFunc(slices.Clone(e.study.AllMetrics()), func(m lab.Metric) bool {
+	measured := filter(e.study.AllMetrics(), func(m lab.Metric) bool {
 		_, has := effects[m.Name]
-		return !has
+		return has
 	})
 	if len(measured) == 0 {
 		return nil
@@ -202,13 +211,22 @@ func (e *experiment) variantBars(s subject, all []judged) *lab.Headline {
 	return &h
 }
 
-// metricBars returns the bars of one variant: in the metrics of the subject, then in the other
-// usual ones, which are medians and 99th percentiles of times, costs, memory and rates.
+// isUsual reports whether a metric is the mean, the median or the 99th percentile of a time, a cost, memory
+// or a rate.
+func isUsual(m lab.Metric) bool {
+	switch m.Kind {
+	case lab.KindTime:
+		return slices.Contains([]float64{0, 0.5, 0.99}, m.Quantile)
+	case lab.KindCost, lab.KindMemory, lab.KindRate:
+		return true
+	}
+	return false
+}
+
+// metricBars returns the bars of one variant: in the metrics of the subject, then in the other usual ones.
 func (e *experiment) metricBars(s subject, variant string) *lab.Headline {
 	for _, m := range e.study.AllMetrics() {
-		usual := m.Kind == lab.KindCost || m.Kind == lab.KindMemory || m.Kind == lab.KindRate ||
-			m.Kind == lab.KindTime && (m.Quantile == 0 || m.Quantile == 0.5 || m.Quantile == 0.99)
-		if usual && !isAmong(s.metrics, m.Name) {
+		if isUsual(m) && !isAmong(s.metrics, m.Name) {
 			s.metrics = append(s.metrics, m)
 		}
 	}

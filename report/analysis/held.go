@@ -74,8 +74,10 @@ func (e *experiment) heldWithin(trial lab.Trial) bool {
 	if objective, judged := figures[lab.FigureObjective]; judged && objective < 1 {
 		return false
 	}
-	hasObjective := e.study.Load != nil && e.study.Load.Objective != ""
-	return e.held(trial) && (hasObjective || figures[lab.FigureErrors] <= mostWrong)
+	if e.study.Load != nil && e.study.Load.Objective != "" {
+		return e.held(trial)
+	}
+	return e.held(trial) && figures[lab.FigureErrors] <= mostWrong
 }
 
 // heldSentence returns a sentence on the rates that each variant held and missed, "" if none was missed.

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/stats"
@@ -19,9 +18,8 @@ func (e *experiment) separateProfiled() {
 				trial.Reason)
 		}
 	}
-	e.in.Trials = slices.DeleteFunc(slices.Clone(e.in.Trials), func(t lab.Trial) bool { return t.Profiled })
-	e.in.Plan.Trials = slices.DeleteFunc(slices.Clone(e.in.Plan.Trials),
-		func(t lab.PlannedTrial) bool { return t.Profiled })
+	e.in.Trials = filter(e.in.Trials, func(t lab.Trial) bool { return !t.Profiled })
+	e.in.Plan.Trials = filter(e.in.Plan.Trials, func(t lab.PlannedTrial) bool { return !t.Profiled })
 }
 
 // addLibraryCosts adds the series of the CPU time of libraries per operation: their share in a profiled trial
@@ -51,7 +49,7 @@ type profile struct {
 // profileOf returns the profile of those trials that have CPU time, each with the same weight.
 func profileOf(trials []lab.Trial) profile {
 	p := profile{shares: map[lab.Layer]float64{}, roles: map[string]map[lab.Layer]float64{},
-		trials: slices.DeleteFunc(slices.Clone(trials), func(t lab.Trial) bool { return usedIn(t) <= 0 })}
+		trials: filter(trials, func(t lab.Trial) bool { return usedIn(t) > 0 })}
 	for _, trial := range p.trials {
 		total := usedIn(trial)
 		for _, role := range trial.Layers {
@@ -93,8 +91,9 @@ func (p profile) libraries() (sum float64) {
 func (e *experiment) layers() []lab.LayerShare {
 	var all []lab.LayerShare
 	for v, point := range e.settings() {
-		trials := slices.DeleteFunc(slices.Clone(e.profiled),
-			func(t lab.Trial) bool { return t.Variant != v.Name || t.Point.Name != point.Name })
+		trials := filter(e.profiled, func(t lab.Trial) bool {
+			return t.Variant == v.Name && t.Point.Name == point.Name
+		})
 		if len(trials) > 0 {
 			all = append(all, e.layersOf(v.Name, point, trials))
 		}

@@ -101,7 +101,8 @@ func usageCourse(trial lab.Trial) *lab.UsageCourse {
 		used.Cores = append(used.Cores, significant(cores))
 	}
 	for _, bytes := range metered.Memory {
-		used.Memory = append(used.Memory, int64(significant(float64(bytes))))
+		rounded := significant(float64(bytes))
+		used.Memory = append(used.Memory, int64(rounded))
 	}
 	return used
 }
@@ -170,7 +171,8 @@ func kindTimes(segments []lab.Segment) []lab.SegmentTime {
 		sums[s.Kind] += s.Seconds
 	}
 	var times []lab.SegmentTime
-	for _, kind := range append(lab.SegmentKinds(), slices.Sorted(maps.Keys(sums))...) {
+	byName := slices.Sorted(maps.Keys(sums))
+	for _, kind := range append(lab.SegmentKinds(), byName...) {
 		if seconds, has := sums[kind]; has {
 			times = append(times, lab.SegmentTime{Kind: kind, Seconds: seconds})
 			delete(sums, kind)

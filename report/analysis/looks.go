@@ -105,10 +105,11 @@ func settingsAt(point string, variants ...string) (all []setting) {
 func (e *experiment) openSettings() []setting {
 	var all []setting
 	for _, q := range e.questions() {
+		if !q.open {
+			continue
+		}
 		for _, s := range q.settings {
-			if q.open {
-				all = appendNew(all, s)
-			}
+			all = appendNew(all, s)
 		}
 	}
 	return all
@@ -138,7 +139,10 @@ func (e *experiment) questions() []question {
 // isOpen reports whether more trials can decide a verdict: it is undecided, and its trials at the point are
 // steady or may become longer.
 func (e *experiment) isOpen(verdict lab.ComparisonVerdict, unsteady, point string) bool {
-	return verdict == lab.Undecided && (unsteady == "" || e.canLengthen(point))
+	if unsteady != "" && !e.canLengthen(point) {
+		return false
+	}
+	return verdict == lab.Undecided
 }
 
 // unanswered returns the points, of some, whose question about variants cannot be answered yet: no block has
@@ -200,14 +204,13 @@ func (e *experiment) decisiveMetrics() []string {
 // all variants of the steps: every trial helps to estimate the effect of its block, and interactions are
 // estimated from the blocks that have every variant.
 func (e *experiment) stepQuestions() []question {
-	variants := slices.DeleteFunc(stepVariants(e.study.Steps),
-		func(name string) bool { return !e.comparable(name) })
+	variants := filter(stepVariants(e.study.Steps), e.comparable)
 	decisive := e.decisiveMetrics()
 	if x := e.study.Explained; x != nil && len(x.Metrics) > 0 {
 		decisive = x.Metrics[:min(mostNamed, len(x.Metrics))]
 	}
-	waterfalls := slices.DeleteFunc(e.waterfalls(),
-		func(w lab.Waterfall) bool { return !slices.Contains(decisive, w.Metric) })
+	waterfalls := filter(e.waterfalls(),
+		func(w lab.Waterfall) bool { return slices.Contains(decisive, w.Metric) })
 	var wholes, steps []question
 	var answered []string
 	for _, w := range waterfalls {

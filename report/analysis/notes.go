@@ -68,8 +68,8 @@ func (e *experiment) addWithheld(all []string, trial lab.Trial, isOfKind func(la
 
 // noteArrivals adds a note on jittered arrivals of an open loop.
 func (e *experiment) noteArrivals() {
-	open := slices.ContainsFunc(e.study.Points, offersRate)
-	if e.study.Load != nil && e.study.Load.Arrivals == lab.JitteredArrivals && open {
+	jittered := e.study.Load != nil && e.study.Load.Arrivals == lab.JitteredArrivals
+	if jittered && slices.ContainsFunc(e.study.Points, offersRate) {
 		e.note("Flows were due at random moments of even intervals (jittered arrivals): evenly spaced ones keep " +
 			"in step with timers of a system, which shifts its times.")
 	}
@@ -81,6 +81,17 @@ func appendNew[T comparable](all []T, one T) []T {
 		return all
 	}
 	return append(all, one)
+}
+
+// filter returns the wanted elements, in their order.
+func filter[T any](all []T, wanted func(T) bool) []T {
+	var found []T
+	for _, one := range all {
+		if wanted(one) {
+			found = append(found, one)
+		}
+	}
+	return found
 }
 
 // noteUnheld adds a note on the rates that were not held.
@@ -111,8 +122,8 @@ func (e *experiment) noteShared(usages []lab.RoleUsage) {
 			system[u.Variant] = true
 		}
 	}
-	shared := slices.DeleteFunc(slices.Clone(usages), func(u lab.RoleUsage) bool {
-		return u.Role != lab.RoleGenerator || u.CPUShare <= 0 || !system[u.Variant]
+	shared := filter(usages, func(u lab.RoleUsage) bool {
+		return u.Role == lab.RoleGenerator && u.CPUShare > 0 && system[u.Variant]
 	})
 	if len(shared) == 0 {
 		return
@@ -224,8 +235,9 @@ func (e *experiment) noteIdle() {
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.share, a.share) })
 	var texts []string
 	for _, p := range parts[:min(len(parts), mostNamed)] {
-		texts = append(texts, fmt.Sprintf("%s with %s (%s of one processor)", figure.Percent(min(p.share, 1)),
-			p.where, figure.Percent(p.cores)))
+		share := min(p.share, 1)
+		texts = append(texts, fmt.Sprintf("%s with %s (%s of one processor)", figure.Percent(share), p.where,
+			figure.Percent(p.cores)))
 	}
 	if more := len(parts) - mostNamed; more > 0 {
 		texts = append(texts, fmt.Sprintf("less in %d more", more))

@@ -37,7 +37,8 @@ func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial
 			c.add("peak", float64(used.PeakMemoryBytes))
 		}
 		for _, f := range t.Faults {
-			if f.Effective && f.Error == "" && f.Kind.Ends() {
+			isHealed := f.Effective && f.Error == ""
+			if isHealed && f.Kind.Ends() {
 				c.add("back", f.Healed-f.Began-f.Heal)
 			}
 			if f.Noticed > 0 {

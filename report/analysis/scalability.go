@@ -84,7 +84,8 @@ func (e *experiment) rowsOfPoints() (all []row) {
 			}
 		}
 		for _, first := range e.study.Points {
-			add(factor, e.scalingPoints(factor, func(p lab.Point) bool { return differOnlyIn(factor, p, first) }))
+			alike := func(p lab.Point) bool { return differOnlyIn(factor, p, first) }
+			add(factor, e.scalingPoints(factor, alike))
 		}
 	}
 	return all
@@ -122,8 +123,7 @@ func (e *experiment) rowsOfVariants() (all []row) {
 			if slices.ContainsFunc(variants[:i], belongs) {
 				continue // an earlier variant has the same row
 			}
-			same := slices.DeleteFunc(slices.Clone(variants), func(v lab.Variant) bool { return !belongs(v) })
-			all = append(all, e.rowsAlong(unit, same)...)
+			all = append(all, e.rowsAlong(unit, filter(variants, belongs))...)
 		}
 	}
 	return all
@@ -132,8 +132,9 @@ func (e *experiment) rowsOfVariants() (all []row) {
 // rowsAlong returns the rows of variants along the number of replicas of a unit.
 func (e *experiment) rowsAlong(unit string, variants []lab.Variant) (all []row) {
 	replicas := func(v lab.Variant) int { return max(1, v.Replicas[unit]) }
-	slices.SortStableFunc(variants, func(a, b lab.Variant) int { return cmp.Compare(replicas(a), replicas(b)) })
-	variants = slices.CompactFunc(variants, func(a, b lab.Variant) bool { return replicas(a) == replicas(b) })
+	byReplicas := func(a, b lab.Variant) int { return cmp.Compare(replicas(a), replicas(b)) }
+	slices.SortStableFunc(variants, byReplicas)
+	variants = slices.CompactFunc(variants, func(a, b lab.Variant) bool { return byReplicas(a, b) == 0 })
 	for _, p := range e.study.Points {
 		r := row{factor: unit + ".replicas"}
 		for _, v := range variants {
@@ -270,10 +271,12 @@ func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 		}
 	}
 	for step := range curveSteps {
-		add(significant(from*math.Pow(law.Largest/from, float64(step)/curveSteps)), false)
+		growth := math.Pow(law.Largest/from, float64(step)/curveSteps)
+		add(significant(from*growth), false)
 	}
 	for step := range curveSteps + 1 {
-		add(law.Largest*math.Pow(stats.Farthest, float64(step)/curveSteps), step > 0)
+		growth := math.Pow(stats.Farthest, float64(step)/curveSteps)
+		add(law.Largest*growth, step > 0)
 	}
 	return points
 }
@@ -281,8 +284,10 @@ func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 // scalingSentence describes a fitted law in a sentence or two.
 func scalingSentence(f lab.ScalingFit) string {
 	last := f.Curve[len(f.Curve)-1]
+	contention := figure.Quantity(f.Sigma.Times(100), "%")
+	coherency := figure.Quantity(f.Kappa.Times(100), "%")
 	text := fmt.Sprintf("Along %s (%s) %s has contention %s and coherency %s: ", f.Factor, f.From(),
-		scaledName(f), figure.Quantity(f.Sigma.Times(100), "%"), figure.Quantity(f.Kappa.Times(100), "%"))
+		scaledName(f), contention, coherency)
 	switch {
 	case f.Peak == nil:
 		text += fmt.Sprintf("its throughput still rises at %s, the largest that was measured",

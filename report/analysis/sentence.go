@@ -48,7 +48,8 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 		}
 	}
 	if len(each) > 0 {
-		whole = slices.Insert(whole, 0, fmt.Sprintf("%s %s", figure.Article(e.operation()), figure.And(each)))
+		ofEach := figure.Article(e.operation()) + " " + figure.And(each)
+		whole = slices.Insert(whole, 0, ofEach)
 	}
 	if len(whole) == 0 {
 		return ""
@@ -61,7 +62,8 @@ func tailText(m lab.Metric) string {
 	if m.Quantile <= 0.5 {
 		return ""
 	}
-	return fmt.Sprintf(" (of the slowest %s %%)", strconv.FormatFloat(100*(1-m.Quantile), 'g', 3, 64))
+	percent := 100 * (1 - m.Quantile)
+	return fmt.Sprintf(" (of the slowest %s %%)", strconv.FormatFloat(percent, 'g', 3, 64))
 }
 
 // plainMissed names the variants that missed the rate of the comparison, with the number of trials:

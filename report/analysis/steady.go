@@ -50,19 +50,22 @@ func (e *experiment) followSteadiness() {
 // operations were too few for the 99th percentile, it is that of the percentile that was followed, or of the
 // median if none was (followSteadiness).
 func followedBy(run lab.Analysis, variant, point, quantity string) []lab.Steadiness {
-	isTail := func(s lab.Steadiness) bool {
-		return s.Quantity != stats.FollowMedian && s.Quantity != stats.FollowRate && s.Quantity != warmUpQuantity
-	}
-	there := slices.DeleteFunc(slices.Clone(run.Steadiness), func(s lab.Steadiness) bool {
-		return s.Variant != variant || s.Point.Name != point
+	there := filter(run.Steadiness, func(s lab.Steadiness) bool {
+		return s.Variant == variant && s.Point.Name == point
 	})
-	ofTail := quantity == stats.FollowTail
-	if ofTail && !slices.ContainsFunc(there, isTail) {
-		quantity, ofTail = stats.FollowMedian, false
+	isFollowed := func(s lab.Steadiness) bool { return s.Quantity == quantity }
+	if quantity == stats.FollowTail {
+		isFollowed = isOfTail
+		if !slices.ContainsFunc(there, isOfTail) {
+			isFollowed = func(s lab.Steadiness) bool { return s.Quantity == stats.FollowMedian }
+		}
 	}
-	return slices.DeleteFunc(there, func(s lab.Steadiness) bool {
-		return s.Quantity != quantity && s.Quantity != warmUpQuantity && !(ofTail && isTail(s))
-	})
+	return filter(there, func(s lab.Steadiness) bool { return s.Quantity == warmUpQuantity || isFollowed(s) })
+}
+
+// isOfTail reports whether the followed quantity is a percentile of the tail.
+func isOfTail(s lab.Steadiness) bool {
+	return !slices.Contains([]string{stats.FollowMedian, stats.FollowRate, warmUpQuantity}, s.Quantity)
 }
 
 // steadiness returns the steadiness of the loads of a variant at a point in one quantity. They are not steady
@@ -79,7 +82,8 @@ func (e *experiment) steadiness(
 		r := halves.estimate()
 		s.Halves = &r
 	}
-	strict := e.strict(len(e.study.Points)*len(e.study.Variants)*len(quantities), len(loads))
+	judged := len(e.study.Points) * len(e.study.Variants) * len(quantities)
+	strict := e.strict(judged, len(loads))
 	switch {
 	case f.Changes():
 		s.Steady = false
@@ -340,8 +344,8 @@ func (e *experiment) shorterTrialsText(point string, shorter []lab.Trial) string
 func medianOf(metric lab.Metric, variant, point string, trials []lab.Trial) float64 {
 	var values []float64
 	for _, trial := range trials {
-		if value, measured := trial.Measures[metric.Name]; measured && trial.Valid && trial.Variant == variant &&
-			trial.Point.Name == point {
+		isHere := trial.Variant == variant && trial.Point.Name == point
+		if value, measured := trial.Measures[metric.Name]; measured && trial.Valid && isHere {
 			values = append(values, value)
 		}
 	}
@@ -368,7 +372,11 @@ func (r Rule) Lengths(played []lab.Trial) map[string]float64 {
 	lengths := maps.Clone(e.lengths)
 	for _, s := range e.steady {
 		judged := stats.Following{Courses: s.Courses}.Judged()
-		if judged >= leastChanging && s.Courses[string(stats.Flat)] == 0 && e.canLengthen(s.Point.Name) {
+		allChange := s.Courses[string(stats.Flat)] == 0
+		if judged < leastChanging || !allChange {
+			continue
+		}
+		if e.canLengthen(s.Point.Name) {
 			lengths[s.Point.Name] = e.twiceAsLong(s.Point.Name)
 		}
 	}

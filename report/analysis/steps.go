@@ -41,10 +41,13 @@ func (e *experiment) stepSentences(a lab.Analysis, s subject, h *lab.Headline) [
 		}
 	}
 	for _, w := range waterfalls {
-		inSentence := h != nil && len(h.Bars) > 0 && h.Bars[0].Metric == w.Metric && h.Bars[0].Point == w.Point.Name
-		levelsKnown := !e.study.Explains() && w.Point.Name == s.point && isAmong(s.metrics, w.Metric)
-		if !inSentence || e.study.Explains() {
-			texts = append(texts, e.waterfallSentence(w, inSentence, levelsKnown))
+		inSentence := leads(h, w.Metric, w.Point.Name)
+		inFindings := w.Point.Name == s.point && isAmong(s.metrics, w.Metric)
+		switch {
+		case e.study.Explains():
+			texts = append(texts, e.waterfallSentence(w, inSentence, false))
+		case !inSentence:
+			texts = append(texts, e.waterfallSentence(w, false, inFindings))
 		}
 	}
 	if changesSeveral(waterfalls[0]) {
@@ -53,6 +56,11 @@ func (e *experiment) stepSentences(a lab.Analysis, s subject, h *lab.Headline) [
 		texts = append(texts, text)
 	}
 	return texts
+}
+
+// leads reports whether a headline begins with a metric at a point.
+func leads(h *lab.Headline, metric, point string) bool {
+	return h != nil && len(h.Bars) > 0 && h.Bars[0].Metric == metric && h.Bars[0].Point == point
 }
 
 // changesSeveral reports whether some step between variants of the study changes more than
@@ -64,9 +72,7 @@ func changesSeveral(w lab.Waterfall) bool {
 // unheldSentence returns a warning about variants that did not hold the rate of a point at which they are
 // compared, "" if all did. It calls them by a noun, "step" or "run", and adds the text more to its reason.
 func (e *experiment) unheldSentence(noun, more string, variants []string, point string) string {
-	unheld := slices.DeleteFunc(slices.Clone(variants), func(name string) bool {
-		return allOf(e.counted(name, point), e.held)
-	})
+	unheld := filter(variants, func(name string) bool { return !allOf(e.counted(name, point), e.held) })
 	if len(unheld) == 0 {
 		return ""
 	}
@@ -106,9 +112,13 @@ func (e *experiment) waterfallSentence(w lab.Waterfall, inSentence, levelsKnown 
 
 // opposingText names the decided steps whose effect is opposite to that of a decided whole, "" without any.
 func opposingText(w lab.Waterfall) string {
+	if w.Verdict == lab.Undecided {
+		return ""
+	}
 	var names []string
 	for _, s := range w.Steps {
-		if s.Verdict.Differs() && s.Ratio.Ratio > 1 != (w.Whole.Ratio > 1) && w.Verdict != lab.Undecided {
+		isOpposite := s.Ratio.Ratio > 1 != (w.Whole.Ratio > 1)
+		if s.Verdict.Differs() && isOpposite {
 			names = append(names, s.Label())
 		}
 	}
@@ -179,9 +189,7 @@ func (e *experiment) plainOrigin(w lab.Waterfall) string {
 		return ""
 	}
 	share := func(s lab.Step) float64 { return math.Log(s.Ratio.Ratio) / whole }
-	origins := slices.DeleteFunc(slices.Clone(w.Steps), func(s lab.Step) bool {
-		return !s.Verdict.Differs() || share(s) < 0
-	})
+	origins := filter(w.Steps, func(s lab.Step) bool { return s.Verdict.Differs() && share(s) >= 0 })
 	slices.SortStableFunc(origins, func(a, b lab.Step) int { return cmp.Compare(share(b), share(a)) })
 	if len(origins) == 0 {
 		return ""

@@ -85,12 +85,11 @@ func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 // countUndecided counts the undecided verdicts on a metric, and all of them: those on steps or effects if the
 // study is about these, else those on comparisons.
 func (e *experiment) countUndecided(a lab.Analysis, metric string) (undecided, all int) {
-	var verdicts []lab.ComparisonVerdict
-	steps := e.study.Explains() && len(a.Waterfalls) > 0
+	var ofSteps, verdicts []lab.ComparisonVerdict
 	for _, w := range a.Waterfalls {
 		for _, s := range w.Steps {
-			if steps && w.Metric == metric {
-				verdicts = append(verdicts, s.Verdict)
+			if w.Metric == metric {
+				ofSteps = append(ofSteps, s.Verdict)
 			}
 		}
 	}
@@ -101,9 +100,14 @@ func (e *experiment) countUndecided(a lab.Analysis, metric string) (undecided, a
 			}
 		}
 	}
-	for _, c := range a.Comparisons {
-		if !steps && len(a.FactorEffects) == 0 && c.Metric == metric {
-			verdicts = append(verdicts, c.Verdict)
+	switch {
+	case e.study.Explains() && len(a.Waterfalls) > 0:
+		verdicts = append(verdicts, ofSteps...)
+	case len(a.FactorEffects) == 0:
+		for _, c := range a.Comparisons {
+			if c.Metric == metric {
+				verdicts = append(verdicts, c.Verdict)
+			}
 		}
 	}
 	for _, v := range verdicts {
@@ -170,7 +174,8 @@ func (e *experiment) loadNotTested() []string {
 		}
 	}
 	if len(rates) > 0 {
-		parts = append(parts, fmt.Sprintf("rates above %s/s", lab.Plain(slices.Max(rates))))
+		highest := lab.Plain(slices.Max(rates))
+		parts = append(parts, "rates above "+highest+"/s")
 	}
 	if _, searched := lab.FindMetric(e.study.AllMetrics(), lab.Capacity, 0, ""); !searched {
 		parts = append(parts, "the highest rate of each")

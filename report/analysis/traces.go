@@ -42,10 +42,13 @@ func CompareTraces(before, after lab.TraceSet) (lab.TraceComparison, error) {
 // traced compares every variant with the baseline by the spans of their units, at the points where two blocks
 // or more have spans of both.
 func (e *experiment) traced() []lab.TracedVariant {
+	if !e.comparable(e.study.Baseline) {
+		return nil
+	}
 	var all []lab.TracedVariant
 	for v, point := range e.settings() {
 		before, after := e.tracedBlocks(e.study.Baseline, v.Name, point.Name)
-		if v.Name == e.study.Baseline || !e.comparable(e.study.Baseline) || len(before) < 2 {
+		if v.Name == e.study.Baseline || len(before) < 2 {
 			continue
 		}
 		by := sampling{n: len(before), confidence: e.confidence(e.design.Confidence, len(before)),
@@ -265,9 +268,10 @@ func (by sampling) parts(was, is weightedSet) []lab.PartChange {
 			Errors:    change(func(c lab.PartCost, _ float64) float64 { return c.Errors }),
 		})
 	}
+	size := func(c lab.PartChange) float64 { return math.Abs(c.Path.Difference) }
 	slices.SortFunc(all, func(a, b lab.PartChange) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Path.Difference), math.Abs(a.Path.Difference)),
-			cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(cmp.Compare(size(b), size(a)), cmp.Compare(a.Service, b.Service),
+			cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Kind, b.Kind))
 	})
 	return all
 }

@@ -66,9 +66,7 @@ func (e *experiment) audits() map[string]lab.AuditSum {
 func (e *experiment) auditOf(variant string) lab.AuditSum {
 	sum := lab.AuditSum{Verdict: lab.AuditUnknown, Counts: map[string]int64{}, Figures: map[string]float64{}}
 	figures := columns{}
-	counted := slices.DeleteFunc(slices.Clone(e.trials), func(t lab.Trial) bool {
-		return !t.Valid || t.Audit.Verdict == lab.AuditInvalid
-	})
+	counted := filter(e.trials, func(t lab.Trial) bool { return t.Valid && t.Audit.Verdict != lab.AuditInvalid })
 	for _, trial := range slices.Concat(counted, e.broke) {
 		audit := trial.Audit
 		if trial.Variant != variant {
@@ -158,8 +156,11 @@ func (e *experiment) disturbedSentence() string {
 	for _, trial := range e.trials {
 		v, found := e.study.Variant(trial.Variant)
 		_, missing := trial.Conditions.Unavailable["others_share"]
-		platform := trial.Platform != nil && trial.Platform.Used != nil
-		if !found || missing || platform || v.External.RunsAlready() {
+		hasPlatform := trial.Platform != nil && trial.Platform.Used != nil
+		if !found || missing {
+			continue
+		}
+		if hasPlatform || v.External.RunsAlready() {
 			continue
 		}
 		known++
@@ -189,7 +190,8 @@ func (e *experiment) measureNoise() {
 		if b.PHolm > 1-e.design.Confidence || b.Low == nil {
 			continue
 		}
-		reach := math.Expm1(max(-math.Log(*b.Low), math.Log(*b.High)))
+		apart := max(-math.Log(*b.Low), math.Log(*b.High))
+		reach := math.Expm1(apart)
 		if reach <= e.design.Margin {
 			continue // the margin covers it
 		}
@@ -218,7 +220,8 @@ func (e *experiment) testTwins() (tests []lab.Bias) {
 			for _, point := range e.study.Points {
 				c := e.contrast(metric.Name, point.Name, twins)
 				r := c.estimate()
-				if !c.known() || c.decided && r.Low == nil {
+				isUnbounded := c.decided && r.Low == nil
+				if !c.known() || isUnbounded {
 					continue
 				}
 				own := seriesKey{variant: twins.against, metric: metric.Name}
@@ -255,7 +258,7 @@ func width(r lab.Ratio) float64 {
 func (e *experiment) twins() []pair {
 	var found []pair
 	for _, v := range e.study.Variants {
-		if v.TwinOf != "" && e.struck[v.TwinOf] == "" && e.struck[v.Name] == "" {
+		if v.TwinOf != "" && e.comparable(v.TwinOf) && e.comparable(v.Name) {
 			found = append(found, pair{v.Name, v.TwinOf})
 		}
 	}

@@ -193,7 +193,8 @@ func (c columns) median(name string) float64 {
 func (e *experiment) costedOperations(trial lab.Trial) float64 {
 	used := trial.Metered.Used()
 	cost := trial.Measures[e.metricName(lab.CPU, 0, lab.PerOperation)]
-	if cost > 0 && used.CPUSeconds > 0 && !used.Lacks("cpu_seconds") {
+	isMetered := used.CPUSeconds > 0 && !used.Lacks("cpu_seconds")
+	if cost > 0 && isMetered {
 		return used.CPUSeconds / cost
 	}
 	return float64(trial.Operations)

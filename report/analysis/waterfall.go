@@ -38,18 +38,23 @@ func (e *experiment) waterfalls() []lab.Waterfall {
 // showsSteps reports whether the study has steps to show. A single step is a plain comparison, unless the
 // study explains it.
 func (e *experiment) showsSteps() bool {
-	steps := len(e.steps(1))
-	return steps > 1 || steps == 1 && e.study.Explains()
+	least := 2
+	if e.study.Explains() {
+		least = 1
+	}
+	return len(e.steps(1)) >= least
 }
 
 // stepPoints returns the points at which every variant of the steps plays, of those that the study names for
 // steps, if it names any.
 func (e *experiment) stepPoints(steps []lab.PathStep) []lab.Point {
-	return slices.DeleteFunc(slices.Clone(e.study.Points), func(p lab.Point) bool {
-		if x := e.study.Explained; x != nil && len(x.Points) > 0 && !slices.Contains(x.Points, p.Name) {
-			return true
-		}
-		return !e.planned(p.Name, stepVariants(steps))
+	var named []string
+	if e.study.Explained != nil {
+		named = e.study.Explained.Points
+	}
+	return filter(e.study.Points, func(p lab.Point) bool {
+		isNamed := len(named) == 0 || slices.Contains(named, p.Name)
+		return isNamed && e.planned(p.Name, stepVariants(steps))
 	})
 }
 
@@ -95,7 +100,7 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 // steps returns the study's steps in one of their orders: 1, which the report shows, or 2, which only tests
 // interactions.
 func (e *experiment) steps(order int) []lab.PathStep {
-	return slices.DeleteFunc(slices.Clone(e.study.Steps), func(s lab.PathStep) bool { return s.Order != order })
+	return filter(e.study.Steps, func(s lab.PathStep) bool { return s.Order == order })
 }
 
 // stepVariants returns the variants of steps, each once, in their order.
@@ -113,10 +118,13 @@ func stepVariants(steps []lab.PathStep) []string {
 func (e *experiment) waterfall(
 	metric lab.Metric, point lab.Point, steps []lab.PathStep,
 ) (w lab.Waterfall, known bool) {
+	if !allOf(stepVariants(steps), e.comparable) {
+		return w, false
+	}
 	over := func(p pair) contrast { return e.contrast(metric.Name, point.Name, p) }
 	from, to := steps[0].Before, steps[len(steps)-1].Variant
 	for _, s := range append(slices.Clone(steps), lab.PathStep{Before: from, Variant: to}) {
-		if !e.comparable(s.Before) || !e.comparable(s.Variant) || !over(pair{s.Variant, s.Before}).known() {
+		if !over(pair{s.Variant, s.Before}).known() {
 			return w, false
 		}
 	}
@@ -165,11 +173,13 @@ func (e *experiment) overBlocks(
 	metric, point string, variants []string,
 ) (values map[string][]float64, blocks int) {
 	values = map[string][]float64{}
+	if !allOf(variants, e.comparable) {
+		return values, 0
+	}
 	for _, block := range e.blocks {
 		found := map[string]float64{}
 		for _, name := range variants {
-			value, measured := e.series[seriesKey{name, point, metric}].at(block)
-			if measured && value > 0 && e.comparable(name) {
+			if value, measured := e.series[seriesKey{name, point, metric}].at(block); measured && value > 0 {
 				found[name] = value
 			}
 		}
@@ -205,8 +215,10 @@ func (e *experiment) interactions(
 		second := effect(group, other, values, blocks)
 		difference := e.byBlock(first, second)
 		i := lab.Interaction{
-			Knob: groupName(group, shown), Plain: e.changesText(group), First: e.byBlock(first, ones).estimate(),
-			Second: e.byBlock(second, ones).estimate(), OfRatios: difference.estimate(),
+			Knob: groupName(group, shown), Plain: e.changesText(group),
+			First:    e.byBlock(first, ones).estimate(),
+			Second:   e.byBlock(second, ones).estimate(),
+			OfRatios: difference.estimate(),
 		}
 		gates := e.gates(metric.Name, pair{shown[0].Before, shown[len(shown)-1].Variant})
 		i.Matters, i.Words = orderMatters(difference, gates)
