@@ -15,7 +15,7 @@ import (
 // Options.Full adds the metrics that have not changed.
 func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 	p := printer{colour: o.Colour}
-	p.paragraph("", fmt.Sprintf("%s against %s", clean(a.After.Folder), clean(a.Before.Folder)), bold)
+	p.paragraph("", clean(a.After.Folder)+" against "+clean(a.Before.Folder), bold)
 	p.paragraph("", againstBase(a), faint)
 	p.table(changesTable(a, o.Full))
 	p.println("")
@@ -74,7 +74,8 @@ func changesTable(a lab.Against, full bool) table {
 		Columns: columns{}.text("metric", "variant", "point").number("earlier", "later", "later / earlier").
 			prose("verdict")}
 	for _, c := range a.Changes {
-		if !full && !c.Verdict.Differs() && c.Metric != a.Metrics[0].Name {
+		isBrief := c.Verdict.Differs() || c.Metric == a.Metrics[0].Name
+		if !full && !isBrief {
 			continue
 		}
 		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // changes are of these metrics only
@@ -99,15 +100,14 @@ func GatesTerminal(w io.Writer, gates []lab.GateVerdict, o Options) error {
 
 // gate writes the verdict of a gate.
 func (p *printer) gate(g lab.GateVerdict) {
-	lead := "  gate " + clean(g.Gate) + ": "
+	standing := toned("kept", toneGood)
 	switch g.Standing() {
 	case lab.GateFailed:
-		p.paragraph(lead, "failed: "+clean(figure.Changes(g.Failed)), toneBad.code())
+		standing = toned("failed: "+figure.Changes(g.Failed), toneBad)
 	case lab.GateOpen:
-		p.paragraph(lead, "open, it may be beyond it: "+clean(figure.Changes(g.Open)), toneWarn.code())
-	default:
-		p.paragraph(lead, "kept", toneGood.code())
+		standing = toned("open, it may be beyond it: "+figure.Changes(g.Open), toneWarn)
 	}
+	p.paragraph("  gate "+clean(g.Gate)+": ", standing.Text, standing.Tone.code())
 }
 
 // differencesTable returns the table of the differences in environment and work.

@@ -28,8 +28,9 @@ func (v view) bottleneckTables() []table {
 			if d.CPU > 0 {
 				to = append(to, fmt.Sprintf("%g processors", d.CPU))
 			}
-			t.add(d.Unit, strings.Join(to, " "), judgedCell(d.Ratio, d.Verdict), unlessNil(d.CPUShare, figure.Percent),
-				unlessNil(d.Queueing, seconds), unlessNil(d.PathShare, figure.Percent))
+			signals := []cell{unlessNil(d.CPUShare, figure.Percent), unlessNil(d.Queueing, seconds),
+				unlessNil(d.PathShare, figure.Percent)}
+			t.add(d.Unit, strings.Join(to, " "), judgedCell(d.Ratio, d.Verdict), signals)
 		}
 		all = append(all, t)
 	}

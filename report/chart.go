@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -20,6 +19,9 @@ type textBar struct {
 // end returns the end of a bar on the axis.
 func end(b lab.Bar) float64 { return b.Begin * b.Ratio.Ratio }
 
+// isOnLogAxis reports whether a value has a place on a log axis.
+func isOnLogAxis(value float64) bool { return value > 0 && figure.Finite(value) }
+
 // chart writes the headline as bars: "a saga  |######   3.9x [1.8, 8.5]". A long label takes several lines.
 // It writes nothing if there are no bars, or if all ratios are 1.
 func (p *printer) chart(h *lab.Headline) {
@@ -30,8 +32,8 @@ func (p *printer) chart(h *lab.Headline) {
 	low, high := 1.0, 1.0
 	var bars []textBar
 	for _, b := range h.Bars {
-		if !(b.Begin > 0 && end(b) > 0) || !figure.Finite(b.Begin) || !figure.Finite(end(b)) {
-			continue // it has no place on a log axis
+		if !isOnLogAxis(b.Begin) || !isOnLogAxis(end(b)) {
+			continue
 		}
 		d := textBar{b, Wrap(clean(b.Label), widestColumn), judgedCell(b.Ratio, b.Verdict)}
 		for _, l := range d.label {
@@ -47,8 +49,12 @@ func (p *printer) chart(h *lab.Headline) {
 	}
 	const leastRoom = 10 // for the bars, even if long ratios leave less
 	room := max(leastRoom, pageWidth-3*columnGap-labels-texts)
-	perColumn := (math.Log(high) - math.Log(low)) / float64(room-1) // log(high/low) may overflow
-	column := func(x float64) int { return int(math.Round((math.Log(x) - math.Log(low)) / perColumn)) }
+	begin := math.Log(low)
+	perColumn := (math.Log(high) - begin) / float64(room-1) // log(high/low) may overflow
+	column := func(x float64) int {
+		distance := math.Log(x) - begin
+		return int(math.Round(distance / perColumn))
+	}
 	p.println("")
 	p.paragraph("  ", figure.Capital(clean(h.Title)), faint)
 	for _, d := range bars {
@@ -57,8 +63,10 @@ func (p *printer) chart(h *lab.Headline) {
 				p.println("  " + l)
 				continue
 			}
-			p.println(fmt.Sprintf("  %s  %s  %s", pad(l, labels, false), p.paint(d.draw(room, column),
-				d.shown.Tone.code()), p.paint(pad(d.shown.Text, texts, true), d.shown.Tone.code())))
+			colour := d.shown.Tone.code()
+			bar := p.paint(d.draw(room, column), colour)
+			ratio := p.paint(pad(d.shown.Text, texts, true), colour)
+			p.println("  " + pad(l, labels, false) + "  " + bar + "  " + ratio)
 		}
 	}
 	p.paragraph("  ", "log axis, | is 1x; # decided, . undecided or equivalent", faint)

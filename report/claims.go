@@ -28,13 +28,14 @@ func (v view) claimsTable() table {
 			claim += " (" + clean(c.Source) + ")"
 		}
 		reason := v.shortReason(c.Reason)
-		if c.Verdict == lab.ClaimUntestable && seen[c.Reason] && reason == c.Reason {
+		isLong := c.Verdict == lab.ClaimUntestable && reason == c.Reason
+		if isLong && seen[c.Reason] {
 			reason = "for the same reason as above"
 		}
 		seen[c.Reason] = true
 		claim += " - " + clean(reason)
-		t.add(toned(c.Standing(), toneOf(c.Verdict)), unlessNil(c.Published, plainNumber),
-			measured(c.Measured, c.Low, c.High), claim)
+		standing := toned(c.Standing(), toneOf(c.Verdict))
+		t.add(standing, unlessNil(c.Published, plainNumber), measured(c.Measured, c.Low, c.High), claim)
 	}
 	return t
 }

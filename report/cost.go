@@ -24,10 +24,11 @@ func (v view) costSection() section {
 	s.Shown = []table{v.costTable()}
 	for i, metric := range v.costMetrics() {
 		s.Folded = append(s.Folded, v.meansTable(metric))
+		results := filter(v.Results, func(r lab.Result) bool {
+			return r.Metric == metric && !v.StruckOut(r.Variant)
+		})
 		measured := func(p lab.Point) bool {
-			return slices.ContainsFunc(v.Results, func(r lab.Result) bool {
-				return r.Metric == metric && r.Point.Name == p.Name && !v.StruckOut(r.Variant)
-			})
+			return slices.ContainsFunc(results, func(r lab.Result) bool { return r.Point.Name == p.Name })
 		}
 		if title := v.metric(metric).Title; len(filter(v.Points, measured)) > 1 {
 			s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Metric: metric,
@@ -68,7 +69,8 @@ func (v view) costTable() table {
 	})
 	t.addVariants(shown)
 	row := func(title string, of func(variant string) cell) {
-		t.addMeasured(title, cells(shown, func(x lab.Variant) cell { return of(x.Name) }))
+		costs := cells(shown, func(x lab.Variant) cell { return of(x.Name) })
+		t.addMeasured(title, costs)
 	}
 	for _, role := range v.rolesAt(at) {
 		row("CPU: "+role, func(variant string) cell {
@@ -100,7 +102,8 @@ func (v view) rolesAt(point string) []string {
 	var roles []string
 	for _, x := range v.variants() {
 		for _, u := range v.usages(x.Name, point) {
-			if u.Role != lab.RoleGenerator && u.CPUPerOperation > 0 && !slices.Contains(roles, u.Role) {
+			isCost := u.Role != lab.RoleGenerator && u.CPUPerOperation > 0
+			if isCost && !slices.Contains(roles, u.Role) {
 				roles = append(roles, u.Role)
 			}
 		}

@@ -119,9 +119,8 @@ func (v view) courseTable(at string) table {
 		Columns: columns{}.text("variant", "trial").number("seconds", "median", "p99", "right answers",
 			"CPU (cores)", "memory")}
 	for _, c := range v.coursesAt(at) {
-		t.add(c.Variant, c.Trial, len(c.End), cells(Followed(), func(of FollowedQuantity) cell {
-			return text(rangeOf(of.Values(c), of.Unit))
-		}))
+		ranges := cells(Followed(), func(of FollowedQuantity) cell { return text(rangeOf(of.Values(c), of.Unit)) })
+		t.add(c.Variant, c.Trial, len(c.End), ranges)
 	}
 	return t
 }
@@ -131,7 +130,9 @@ func rangeOf(values []float64, unit string) string {
 	if len(values) == 0 {
 		return absent
 	}
-	return figure.Amount(slices.Min(values), unit) + " to " + figure.Amount(slices.Max(values), unit)
+	lowest := slices.Min(values)
+	highest := slices.Max(values)
+	return figure.Amount(lowest, unit) + " to " + figure.Amount(highest, unit)
 }
 
 // lightCourses returns the courses that a page embeds if its data would be too large with all of them: those

@@ -100,8 +100,11 @@ func (v view) capacityTable() table {
 // capacities returns the results of searches, the highest capacity first.
 func (v view) capacities() []lab.Result {
 	capacity, searched := lab.FindMetric(v.Metrics, lab.Capacity, 0, "")
+	if !searched {
+		return nil
+	}
 	found := filter(v.Results, func(r lab.Result) bool {
-		return searched && r.Metric == capacity.Name && !v.StruckOut(r.Variant)
+		return r.Metric == capacity.Name && !v.StruckOut(r.Variant)
 	})
 	slices.SortStableFunc(found, func(a, b lab.Result) int { return cmp.Compare(b.Mean, a.Mean) })
 	return found
@@ -186,9 +189,10 @@ func (v view) drawnCurves(kind string) []lab.Metric {
 // curveKind returns the kind of plot that shows a metric over the offered rate, "" for none. Of times the
 // median and the 99th percentile are drawn, every rate, and shares that are not all zero.
 func (v view) curveKind(m lab.Metric) string {
+	isDrawn := slices.Contains([]float64{0.5, 0.99}, m.Quantile)
+	isAge := m.Quantity == lab.Staleness || m.Quantity == lab.ReferenceStaleness
 	switch {
-	case m.Kind == lab.KindTime && (m.Quantile == 0.5 || m.Quantile == 0.99) &&
-		m.Quantity != lab.Staleness && m.Quantity != lab.ReferenceStaleness:
+	case m.Kind == lab.KindTime && isDrawn && !isAge:
 		return "curve"
 	case m.Kind == lab.KindRate:
 		return "throughput"

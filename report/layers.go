@@ -25,7 +25,7 @@ func (v view) layersAt(point string) []lab.LayerShare {
 
 // profiledPoint returns the point whose layers are shown first.
 func (v view) profiledPoint() (string, bool) {
-	return v.shownAt(func(point string) bool { return len(v.layersAt(point)) > 0 })
+	return shownWhere(v, v.Layers, func(l lab.LayerShare) string { return l.Point.Name })
 }
 
 // layersTable shows the CPU time of an operation by layer, with a column for each variant.
@@ -39,15 +39,17 @@ func (v view) layersTable(at string) table {
 		t.Columns = t.Columns.number(l.Variant)
 	}
 	row := func(title string, of func(lab.LayerShare) string) {
-		t.addMeasured(title, cells(shown, func(l lab.LayerShare) cell { return text(of(l)) }))
+		parts := cells(shown, func(l lab.LayerShare) cell { return text(of(l)) })
+		t.addMeasured(title, parts)
 	}
 	for _, layer := range lab.Layers() {
-		row(cmp.Or(layerTitles[layer], string(layer)), func(l lab.LayerShare) string {
+		title := cmp.Or(layerTitles[layer], string(layer))
+		row(title, func(l lab.LayerShare) string {
 			own, has := find(l.Layers, func(t lab.LayerTime) bool { return t.Layer == layer })
 			if !has {
 				return ""
 			}
-			return fmt.Sprintf("%s (%s)", seconds(own.PerOperation), figure.Percent(own.Share))
+			return secondsOf(own.PerOperation, own.Share)
 		})
 	}
 	row("all of it", func(l lab.LayerShare) string { return seconds(l.CPUPerOperation) })
@@ -66,7 +68,7 @@ func (v view) layersTable(at string) table {
 		})
 	}
 	row("what profiling cost", func(l lab.LayerShare) string {
-		if l.CPUPerOperation <= 0 || l.ProfiledCPUPerOperation <= 0 || l.Samples == 0 {
+		if l.Samples == 0 || min(l.CPUPerOperation, l.ProfiledCPUPerOperation) <= 0 {
 			return ""
 		}
 		return fmt.Sprintf("%+.0f %%", 100*(l.ProfiledCPUPerOperation/l.CPUPerOperation-1))

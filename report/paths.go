@@ -72,7 +72,7 @@ func partCell(part, whole float64) cell {
 	if whole == 0 {
 		return none()
 	}
-	return unlessZero(part, fmt.Sprintf("%s (%s)", seconds(part), figure.Percent(part/whole)))
+	return unlessZero(part, secondsOf(part, part/whole))
 }
 
 // pathReach describes the beginning and the end of paths.

@@ -15,7 +15,7 @@ func (v view) platforms(at string) []lab.PlatformTake {
 
 // platformPoint returns the point at which the overhead of platforms is shown.
 func (v view) platformPoint() (string, bool) {
-	return v.shownAt(func(point string) bool { return len(v.platforms(point)) > 0 })
+	return shownWhere(v, v.Platforms, func(p lab.PlatformTake) string { return p.Point.Name })
 }
 
 // platformCostTable shows the time that platforms took until units were ready, and their CPU and memory.
@@ -49,9 +49,9 @@ func (v view) platformCostTable() table {
 		if noticed {
 			lost = append(lost, took(p.NoticedSeconds))
 		}
-		t.add(p.Variant, p.Deployment, took(p.NothingSeconds), took(p.MadeSeconds), took(p.ImagesSeconds),
-			took(p.ReadySeconds), bytes(size), unlessZero(p.MeanMemory, figure.Percent(p.CPUShare)),
-			bytes(p.MeanMemory), bytes(p.PeakMemory), lost)
+		times := []cell{took(p.NothingSeconds), took(p.MadeSeconds), took(p.ImagesSeconds), took(p.ReadySeconds)}
+		cpu := unlessZero(p.MeanMemory, figure.Percent(p.CPUShare)) // 0: it was not metered
+		t.add(p.Variant, p.Deployment, times, bytes(size), cpu, bytes(p.MeanMemory), bytes(p.PeakMemory), lost)
 	}
 	return t
 }

@@ -37,15 +37,17 @@ func (v view) averagesTable() table {
 			"points); prediction: " + figure.Setting(v.Confidence) + " interval for a new point",
 		Columns: columns{}.text("ratio", "metric").number("points", "arithmetic", "geometric", "harmonic",
 			"of sums", "I2", "random-effects mean", "prediction").text("one number?")}
-	ratio := func(value float64) cell { return text(figure.Multiple(value)) }
+	ratios := func(values ...float64) []cell {
+		return cells(values, func(value float64) cell { return text(figure.Multiple(value)) })
+	}
 	for _, a := range v.Averages {
 		verdict := toned("no", toneWarn)
 		if a.Homogeneous {
 			verdict = toned("yes", toneGood)
 		}
-		t.add(a.Variant+" / "+a.Baseline, a.Metric, len(a.Points), ratio(a.Arithmetic), ratio(a.Geometric),
-			ratio(a.Harmonic), ratio(a.OfSums), unlessNil(a.I2, figure.Percent), unlessNil(a.Mean, times),
-			span(a.PredictionLow, a.PredictionHigh), verdict)
+		t.add(a.Variant+" / "+a.Baseline, a.Metric, len(a.Points),
+			ratios(a.Arithmetic, a.Geometric, a.Harmonic, a.OfSums), unlessNil(a.I2, figure.Percent),
+			unlessNil(a.Mean, times), span(a.PredictionLow, a.PredictionHigh), verdict)
 	}
 	return t
 }

@@ -47,10 +47,11 @@ func (v view) publishedTable() table {
 		if f.Measured != nil {
 			here += " " + unitText(f.Unit)
 		}
-		t.add(f.Source, figureName(f), printed, here,
-			unlessNil(f.PublishedPerOperation, seconds).Text+" / "+
-				unlessNil(f.MeasuredPerOperation, seconds).Text,
-			toned(f.Status, statusTone(f.Status)), toned(strings.Join(cleanAll(note), "; "), toneMuted))
+		theirs := unlessNil(f.PublishedPerOperation, seconds).Text
+		ours := unlessNil(f.MeasuredPerOperation, seconds).Text
+		notes := strings.Join(cleanAll(note), "; ")
+		t.add(f.Source, figureName(f), printed, here, theirs+" / "+ours,
+			toned(f.Status, statusTone(f.Status)), toned(notes, toneMuted))
 	}
 	return t
 }
@@ -71,7 +72,7 @@ func unitText(unit string) string {
 
 // isDoubtful reports whether recomputation found a published figure to be wrong, inconsistent or misleading.
 func isDoubtful(status string) bool {
-	return status == "wrong" || status == "inconsistent" || status == "method-flaw"
+	return slices.Contains([]string{"wrong", "inconsistent", "method-flaw"}, status)
 }
 
 // statusTone returns the tone of a published figure by its status.
@@ -102,7 +103,8 @@ func (v view) doubtfulTable() table {
 		Columns: columns{}.text("status").number("published", "recomputed").prose("what, where, and why")}
 	for _, f := range v.Published {
 		if isDoubtful(f.Status) {
-			t.add(toned(f.Status, toneBad), plainNumber(f.Value)+" "+unitText(f.Unit), sixDigits(f.Recomputed),
+			printed := plainNumber(f.Value) + " " + unitText(f.Unit)
+			t.add(toned(f.Status, toneBad), printed, sixDigits(f.Recomputed),
 				figureName(f)+" ("+f.Source+") - "+f.Note)
 		}
 	}

@@ -21,8 +21,8 @@ func (v view) scalabilitySection() section {
 		if f.Refused != "" {
 			continue
 		}
-		title := fmt.Sprintf("%s of %s along %s, %s", sentenceCase(v.metric(f.Metric).Title), scaledBy(f),
-			f.Factor, f.From())
+		what := sentenceCase(v.metric(f.Metric).Title)
+		title := fmt.Sprintf("%s of %s along %s, %s", what, scaledBy(f), f.Factor, f.From())
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-scaling-%d", i), Kind: "scaling", Index: i,
 			Title: title, Label: title + ". " + f.Words})
 		s.Notes = append(s.Notes, clean(f.Words))
@@ -46,16 +46,18 @@ func (v view) scalingTable() table {
 		Columns: columns{}.text("along", "variant", "points").number("levels", "blocks", "throughput of one",
 			"contention", "coherency", "peak at").prose("refused")}
 	for _, f := range v.ScalingFits {
-		law := []cell{none(), none(), none(), none(), toned(f.Refused, toneWarn)}
+		var single, contention, coherency, peak string
 		if f.Refused == "" {
-			peak := "none up to " + plainNumber(f.Curve[len(f.Curve)-1].Level)
+			single = figure.Quantity(*f.Lambda, f.Unit)
+			contention = figure.Quantity(f.Sigma.Times(100), "%")
+			coherency = figure.Quantity(f.Kappa.Times(100), "%")
+			peak = "none up to " + plainNumber(f.Curve[len(f.Curve)-1].Level)
 			if f.Peak != nil {
 				peak = peakOf(*f.Peak)
 			}
-			law = []cell{text(figure.Quantity(*f.Lambda, f.Unit)), text(figure.Quantity(f.Sigma.Times(100), "%")),
-				text(figure.Quantity(f.Kappa.Times(100), "%")), text(peak), none()}
 		}
-		t.add(f.Factor, scaledBy(f), f.From(), len(f.X), f.Blocks, law)
+		t.add(f.Factor, scaledBy(f), f.From(), len(f.X), f.Blocks, single, contention, coherency, peak,
+			toned(f.Refused, toneWarn))
 	}
 	return t
 }

@@ -78,12 +78,13 @@ func (v view) spectrumTable(quantity, point string) table {
 		if !ok {
 			continue
 		}
-		t.add(x.Name, cells(ShownShares(), func(share float64) cell {
+		quantiles := cells(ShownShares(), func(share float64) cell {
 			if q, has := find(s.Median, func(q lab.Quantile) bool { return q.Share == share }); has {
 				return text(seconds(q.Value))
 			}
 			return text(absent)
-		}))
+		})
+		t.add(x.Name, quantiles)
 	}
 	return t
 }

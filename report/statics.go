@@ -16,7 +16,7 @@ func (v view) statics(at string) []lab.VariantStatics {
 
 // staticsAt returns the point at which the static cost is shown.
 func (v view) staticsAt() string {
-	at, _ := v.shownAt(func(point string) bool { return len(v.statics(point)) > 0 })
+	at, _ := shownWhere(v, v.Statics, func(s lab.VariantStatics) string { return s.Point.Name })
 	return at
 }
 
@@ -29,11 +29,12 @@ func (v view) staticsTable() table {
 		Columns: columns{}.text("variant").number("units", "processes", "tables", "queues",
 			"configuration lines", "images", "image size", "lines of code", "added", "saved")}
 	for _, s := range v.statics(at) {
-		size := unlessNil(s.ImageBytes, func(n int64) string { return figure.Amount(float64(n), "B") })
-		count := func(n *int) cell { return unlessNil(n, strconv.Itoa) }
-		t.add(s.Variant, s.Units, count(s.Processes), count(s.Tables), count(s.Queues),
-			count(s.ConfigurationLines), count(s.Images), size, count(s.CodeLines), count(s.CodeAdded),
-			count(s.CodeSaved))
+		bytes := func(n int64) string { return figure.Amount(float64(n), "B") }
+		counts := func(all ...*int) []cell {
+			return cells(all, func(n *int) cell { return unlessNil(n, strconv.Itoa) })
+		}
+		t.add(s.Variant, s.Units, counts(s.Processes, s.Tables, s.Queues, s.ConfigurationLines, s.Images),
+			unlessNil(s.ImageBytes, bytes), counts(s.CodeLines, s.CodeAdded, s.CodeSaved))
 	}
 	return t
 }

@@ -92,6 +92,9 @@ func toned(s string, t tone) cell {
 	return cell{s, t}
 }
 
+// verdictCell shows a verdict.
+func verdictCell[T ~string](verdict T) cell { return toned(string(verdict), toneOf(verdict)) }
+
 // unlessZero returns a cell with the text shown, or that of an absent value if value is 0.
 func unlessZero(value float64, shown string) cell {
 	if value == 0 {
@@ -113,6 +116,11 @@ func none() cell { return cell{absent, toneMuted} }
 
 // seconds formats a time in a readable unit: "3.2 ms".
 func seconds(value float64) string { return figure.Amount(value, "s") }
+
+// secondsOf formats a time with its share of a whole: "3.2 ms (41 %)".
+func secondsOf(value, share float64) string {
+	return seconds(value) + " (" + figure.Percent(share) + ")"
+}
 
 // times formats a ratio with its interval.
 func times(r lab.Ratio) string { return figure.Times(r.Estimate()) }

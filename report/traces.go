@@ -38,9 +38,12 @@ func traceAnswer(c lab.TraceContrast) string {
 	}
 	answer := fmt.Sprintf("An operation %s: %s became %s, which is %s.", takes, seconds(c.Seconds.Before),
 		seconds(c.Seconds.After), times(c.Ratio))
-	if decided(c.Seconds) && len(c.Services) > 0 && decided(c.Services[0].Path) { // the largest change first
-		answer += fmt.Sprintf(" The largest change is in %s: %s on the critical path.",
-			clean(c.Services[0].Service), changed(c.Services[0].Path, "s"))
+	if !decided(c.Seconds) || len(c.Services) == 0 {
+		return answer
+	}
+	if largest := c.Services[0]; decided(largest.Path) {
+		answer += fmt.Sprintf(" The largest change is in %s: %s on the critical path.", clean(largest.Service),
+			changed(largest.Path, "s"))
 	}
 	return answer
 }
@@ -61,15 +64,16 @@ func signed(difference float64, text string) string {
 	return text
 }
 
-// changeCell shows a change of a time. A longer time is bad.
-func changeCell(c lab.TraceChange) cell {
+// changeCells shows a time before and after, and its change. A longer time is bad.
+func changeCells(c lab.TraceChange) []cell {
+	tone := toneMuted
 	switch {
 	case c.Low > 0:
-		return toned(changed(c, "s"), toneBad)
+		tone = toneBad
 	case c.High < 0:
-		return toned(changed(c, "s"), toneGood)
+		tone = toneGood
 	}
-	return toned(changed(c, "s"), toneMuted)
+	return []cell{text(seconds(c.Before)), text(seconds(c.After)), toned(changed(c, "s"), tone)}
 }
 
 // traceTables returns the tables of a comparison of traces: the time of an operation by service and by part,
@@ -91,9 +95,9 @@ func servicesTable(c lab.TraceContrast, names [2]string) table {
 			"operation.",
 		Columns: columns{}.text("service").change(names)}
 	for _, s := range c.Services {
-		t.add(s.Service, seconds(s.Path.Before), seconds(s.Path.After), changeCell(s.Path))
+		t.add(s.Service, changeCells(s.Path))
 	}
-	t.add("an operation", seconds(c.Seconds.Before), seconds(c.Seconds.After), changeCell(c.Seconds))
+	t.add("an operation", changeCells(c.Seconds))
 	return t
 }
 
@@ -141,16 +145,16 @@ func partsTable(c lab.TraceContrast, names [2]string, full bool) table {
 		shown = shown[:min(len(shown), briefParts)]
 	}
 	for _, part := range shown {
-		t.add(part.Service, part.Operation, part.Kind, seconds(part.Path.Before), seconds(part.Path.After),
-			changeCell(part.Path))
+		t.add(part.Service, part.Operation, part.Kind, changeCells(part.Path))
 	}
 	if rest := c.Parts[len(shown):]; len(rest) > 0 {
 		var before, after float64
 		for _, part := range rest {
 			before, after = before+part.Path.Before, after+part.Path.After
 		}
-		t.add(fmt.Sprintf("%d others", len(rest)), "all of them: --full", "", seconds(before), seconds(after),
-			signed(after-before, seconds(after-before)))
+		others := fmt.Sprintf("%d others", len(rest))
+		difference := signed(after-before, seconds(after-before))
+		t.add(others, "all of them: --full", "", seconds(before), seconds(after), difference)
 	}
 	return t
 }
@@ -164,11 +168,12 @@ func callsTable(c lab.TraceContrast, full bool) table {
 		Columns: columns{}.text("service").prose("operation").number("calls", "then", "self time", "then",
 			"errors", "then")}
 	for _, part := range c.Parts {
-		if full || decided(part.Calls) || decided(part.Errors) {
-			count := func(value float64) cell { return text(figure.Rounded(value)) }
-			t.add(part.Service, part.Operation, count(part.Calls.Before), count(part.Calls.After),
-				seconds(part.Self.Before), seconds(part.Self.After), count(part.Errors.Before),
-				count(part.Errors.After))
+		differs := decided(part.Calls) || decided(part.Errors)
+		if full || differs {
+			t.add(part.Service, part.Operation,
+				figure.Rounded(part.Calls.Before), figure.Rounded(part.Calls.After),
+				seconds(part.Self.Before), seconds(part.Self.After),
+				figure.Rounded(part.Errors.Before), figure.Rounded(part.Errors.After))
 		}
 	}
 	return t

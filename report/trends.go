@@ -41,9 +41,10 @@ func (v view) trendsTable() table {
 		Columns: columns{}.text("metric", "factor", "variant").number("slope", "intercept", "R2", "exponent").
 			prose("warnings")}
 	for _, l := range v.Trends {
+		warnings := strings.Join(cleanAll(l.Warnings), "; ")
 		t.add(figure.Spaced(l.Metric), l.Factor, l.Variant, plusMinus(l.Slope, l.SlopeSE, l.Unit),
 			plusMinus(l.Intercept, l.InterceptSE, l.Unit), figure.Fixed(l.R2, 4),
-			plusMinus(l.Exponent, l.ExponentSE, "1"), toned(strings.Join(cleanAll(l.Warnings), "; "), toneWarn))
+			plusMinus(l.Exponent, l.ExponentSE, "1"), toned(warnings, toneWarn))
 	}
 	return t
 }

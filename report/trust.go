@@ -135,7 +135,7 @@ func (v view) auditTable() table {
 		Columns: columns{}.text("variant", "verdict").number("trials").prose("counts, figures, problems")}
 	for _, name := range slices.Sorted(maps.Keys(v.Audit)) {
 		sum := v.Audit[name]
-		t.add(name, toned(string(sum.Verdict), toneOf(sum.Verdict)), sum.Trials, auditText(sum))
+		t.add(name, verdictCell(sum.Verdict), sum.Trials, auditText(sum))
 	}
 	return t
 }
@@ -231,7 +231,12 @@ func (v view) anyAuditFailed() bool {
 // trustSentences returns sentences on the audits, the host and the meter.
 func (v view) trustSentences() []string {
 	c := v.Conditions
-	audited := len(filter(v.variants(), func(x lab.Variant) bool { _, has := v.Audit[x.Name]; return has }))
+	audited := 0
+	for _, x := range v.variants() {
+		if _, has := v.Audit[x.Name]; has {
+			audited++
+		}
+	}
 	var rules string
 	switch {
 	case audited == 0:

@@ -52,19 +52,19 @@ func (v view) usageTable(at string) table {
 	if network {
 		t.Columns = t.Columns.number("network per " + v.Operation)
 	}
+	bytes := func(value float64) string { return figure.Amount(value, "B") }
 	row := func(unit string, u lab.RoleUsage, tone tone) {
-		shown := func(value float64, written string) cell {
-			c := unlessZero(value, written) // 0: it was not measured
+		shown := func(value float64, write func(float64) string) cell {
+			c := unlessZero(value, write(value)) // 0: it was not measured
 			c.Tone = cmp.Or(c.Tone, tone)
 			return c
 		}
 		var traffic []cell
 		if network {
-			traffic = []cell{shown(u.NetworkPerOperation, figure.Amount(u.NetworkPerOperation, "B"))}
+			traffic = []cell{shown(u.NetworkPerOperation, bytes)}
 		}
-		t.add(u.Variant, toned(unit, tone), shown(u.CPUPerOperation, seconds(u.CPUPerOperation)),
-			shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, figure.Amount(u.PeakMemory, "B")),
-			traffic)
+		t.add(u.Variant, toned(unit, tone), shown(u.CPUPerOperation, seconds),
+			shown(u.CPUShare, figure.Percent), shown(u.PeakMemory, bytes), traffic)
 	}
 	for _, x := range v.variants() {
 		for _, u := range v.usages(x.Name, at) {

@@ -70,10 +70,12 @@ func (v view) matrixHead(m lab.Metric, at string) string {
 // a system under load, at another point (see comparedAt). A cost per operation is left out if there is its
 // total: at one point the number of operations is the same for all variants, and so is the ratio.
 func (v view) matrixMetrics(at string) []lab.Metric {
-	return slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool {
-		_, total := lab.FindMetric(v.Metrics, m.Quantity, m.Quantile, "")
+	return filter(v.Metrics, func(m lab.Metric) bool {
+		if _, total := lab.FindMetric(v.Metrics, m.Quantity, m.Quantile, ""); total && m.Per == lab.PerOperation {
+			return false
+		}
 		_, compared := v.comparedAt(m.Name, at)
-		return m.Per == lab.PerOperation && total || !compared
+		return compared
 	})
 }
 

@@ -39,7 +39,9 @@ func (v view) stepsTable(all bool) table {
 		t.add(name, cells(shown, of))
 	}
 	for i, s := range first.Steps {
-		row(s.Label(), func(w lab.Waterfall) cell { return judgedCell(w.Steps[i].Ratio, w.Steps[i].Verdict) })
+		row(s.Label(), func(w lab.Waterfall) cell {
+			return judgedCell(w.Steps[i].Ratio, w.Steps[i].Verdict)
+		})
 	}
 	for i, s := range first.Stretches {
 		row(s.From+" -> "+s.To, func(w lab.Waterfall) cell {
@@ -90,7 +92,8 @@ func (v view) limitOfSteps() string {
 
 // explains reports whether the study is about steps or factors; see lab.Study.Explains.
 func (v view) explains() bool {
-	return v.Factorial != nil || len(v.Waterfalls) > 0 && len(v.Claims) == 0
+	hasSteps := len(v.Waterfalls) > 0 && len(v.Claims) == 0
+	return hasSteps || v.Factorial != nil
 }
 
 // alongWith lists the knobs that come with a step, such as the binding of a split, and all
@@ -111,12 +114,21 @@ func alongWith(w lab.Waterfall) string {
 // headlineShows reports whether the headline's bars show the ratio of a variant in a metric. A total and its
 // value per operation have the same ratio, since the number of operations at a point is the same.
 func (v view) headlineShows(metric, variant, point string) bool {
+	if v.Answer.Headline == nil {
+		return false
+	}
 	m := v.metric(metric)
-	return v.Answer.Headline != nil && slices.ContainsFunc(v.Answer.Headline.Bars, func(b lab.Bar) bool {
-		x := v.metric(b.Metric)
-		return b.Variant == variant && b.Point == point && (x.Name == m.Name || x.Quantity != "" &&
-			x.Quantity == m.Quantity && x.Quantile == m.Quantile)
+	return slices.ContainsFunc(v.Answer.Headline.Bars, func(b lab.Bar) bool {
+		return b.Variant == variant && b.Point == point && sameButPer(v.metric(b.Metric), m)
 	})
+}
+
+// sameButPer reports whether two metrics are the same, or differ only in what they are per.
+func sameButPer(a, b lab.Metric) bool {
+	if a.Name == b.Name {
+		return true
+	}
+	return a.Quantity != "" && a.Quantity == b.Quantity && a.Quantile == b.Quantile
 }
 
 // waterfallSection shows the steps from one architecture to another.
@@ -163,12 +175,10 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 			name = s.Name
 			change = s.Turned()
 		}
-		t.add(name, change, times(s.Ratio), toned(string(s.Verdict), toneOf(s.Verdict)),
-			figure.Multiple(product))
+		t.add(name, change, times(s.Ratio), verdictCell(s.Verdict), figure.Multiple(product))
 	}
 	if len(w.Steps) > 0 {
-		t.add("whole way", w.From+" -> "+w.To, times(w.Whole), toned(string(w.Verdict), toneOf(w.Verdict)),
-			figure.Multiple(product))
+		t.add("whole way", w.From+" -> "+w.To, times(w.Whole), verdictCell(w.Verdict), figure.Multiple(product))
 	}
 	return t
 }
@@ -186,8 +196,9 @@ func (v view) interactionTable() table {
 			if i.Matters {
 				matters = toned("yes", toneWarn)
 			}
-			t.add(waterfallHead(w, v.Waterfalls), cmp.Or(i.Plain, i.Knob), times(i.First), times(i.Second),
-				times(i.OfRatios), matters, i.Words)
+			change := cmp.Or(i.Plain, i.Knob)
+			t.add(waterfallHead(w, v.Waterfalls), change, times(i.First), times(i.Second), times(i.OfRatios),
+				matters, i.Words)
 		}
 	}
 	return t

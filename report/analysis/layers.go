@@ -1,7 +1,6 @@
 package analysis
 
 import (
-
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/stats"
 )
