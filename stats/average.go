@@ -32,7 +32,8 @@ func AverageRatios(numerator, denominator []float64) (Averages, error) {
 		ratios += math.Exp(v)
 		inverses += math.Exp(-v)
 	}
-	return Averages{ratios / n, math.Exp(Mean(d)), n / inverses, Mean(numerator) / Mean(denominator)}, nil
+	ofSums := Mean(numerator) / Mean(denominator)
+	return Averages{ratios / n, math.Exp(Mean(d)), n / inverses, ofSums}, nil
 }
 
 // Effect is one condition's ratio on the log scale.
@@ -145,7 +146,8 @@ func PooledEffects(logRatios [][]float64) (effects []Effect, degrees float64, er
 		return nil, 0, &TooFewError{"pooled variance", len(logRatios), len(logRatios) + 1}
 	}
 	for _, condition := range logRatios {
-		effects = append(effects, Effect{Mean(condition), squares / degrees / float64(len(condition))})
+		n := float64(len(condition))
+		effects = append(effects, Effect{Mean(condition), squares / degrees / n})
 	}
 	return effects, degrees, nil
 }

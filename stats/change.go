@@ -137,7 +137,8 @@ func testChange(values []float64, changes []int, at int) Change {
 		return c
 	}
 	pooled := (squaredDistances(before) + squaredDistances(after)) / degrees
-	c.P = tTest(c.Ratio, math.Sqrt(pooled*(1/float64(len(before))+1/float64(len(after)))), degrees)
+	inverses := 1/float64(len(before)) + 1/float64(len(after))
+	c.P = tTest(c.Ratio, math.Sqrt(pooled*inverses), degrees)
 	return c
 }
 

@@ -41,8 +41,8 @@ func (t Table) Contrast(weights []float64, confidence float64) (Ratio, error) {
 			from, width = OfTable, all
 		}
 	}
-	return newRatio(Mean(values), math.Sqrt(squared*width.variance()/n), width.degrees, len(values), confidence,
-		from), nil
+	se := math.Sqrt(squared * width.variance() / n)
+	return newRatio(Mean(values), se, width.degrees, len(values), confidence, from), nil
 }
 
 // Complete returns the rows that have a value in each of the given columns.

@@ -81,6 +81,11 @@ func FitPowerLaw(x, y []float64) (Line, error) {
 	return FitLine(lx, ly)
 }
 
+// distinct returns the different values, in ascending order.
+func distinct(values []float64) []float64 {
+	return slices.Compact(slices.Sorted(slices.Values(values)))
+}
+
 // Curvature tests whether a straight line leaves a bend in its residuals: the
 // quadratic term q of y = a + b x + q x^2 with its two-sided p-value (t with
 // n-3 degrees of freedom). It needs four points, at three different x.
@@ -88,7 +93,7 @@ func Curvature(x, y []float64) (quadratic, p float64, err error) {
 	if err := checkPoints("curvature", x, y, 4); err != nil {
 		return 0, 0, err
 	}
-	if different := len(slices.Compact(slices.Sorted(slices.Values(x)))); different < 3 {
+	if different := len(distinct(x)); different < 3 {
 		return 0, 0, &TooFewError{"curvature over different x", different, 3}
 	}
 	mx := Mean(x)

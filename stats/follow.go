@@ -69,7 +69,11 @@ func (f Following) Changes() bool {
 // confidence level, and whether their counts of operations differ by more than chance, too.
 func (f Following) HalvesDiffer(margin, confidence float64) bool {
 	ratio, err := PairedRatio(f.Second, f.First, confidence)
-	return err == nil && f.HalvesP < significance && (ratio.Low > 1+margin || ratio.High < 1/(1+margin))
+	isBeyondChance := f.HalvesP < significance
+	if err != nil || !isBeyondChance {
+		return false
+	}
+	return ratio.Low > 1+margin || ratio.High < 1/(1+margin)
 }
 
 // Follow finds how a quantity develops in each of the loads, which are trials of one variant at one point.
@@ -113,13 +117,16 @@ func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 // followable returns the quantile in which loads can be followed, 0 for a rate, and the number of parts into
 // which each can be divided so that all have enough operations. Fewer than 2 parts: they cannot be followed.
 func followable(loads []lab.Cohorts, quantity string) (share float64, parts int) {
+	if len(loads) == 0 {
+		return 0, 0
+	}
 	shares := map[string][]float64{FollowMedian: {0.5}, FollowTail: {0.99, 0.95, 0.9}, FollowRate: {0}}[quantity]
 	for _, candidate := range shares {
 		least := mostParts
 		for _, load := range loads {
 			least = min(least, partsOf(load, candidate))
 		}
-		if len(loads) > 0 && least > parts && parts < leastCourse {
+		if least > parts && parts < leastCourse {
 			share, parts = candidate, least
 		}
 	}
@@ -132,10 +139,12 @@ func partsOf(load lab.Cohorts, share float64) int {
 	whole := filled(load)
 	need := leastExpected / min(1-share, cmp.Or(share, 0.5))
 	all := lab.SumCohorts(whole...)
-	parts := min(mostParts, len(whole), int(float64(all.Operations())/need))
+	operations := float64(all.Operations())
+	parts := min(mostParts, len(whole), int(operations/need))
 	if share == 0 {
 		if cycle := leastCycles * quantileOf(all, 0.5); cycle > 0 {
-			parts = min(parts, int(float64(len(whole))*load.Seconds/cycle))
+			seconds := float64(len(whole)) * load.Seconds
+			parts = min(parts, int(seconds/cycle))
 		}
 	}
 	return parts
@@ -146,8 +155,9 @@ func filled(load lab.Cohorts) []lab.Cohort {
 	if load.Seconds <= 0 {
 		return nil
 	}
-	first := int(min(float64(len(load.All)), math.Ceil(load.Lag/load.Seconds))) // the quotient may overflow
-	return load.All[first:]
+	behind := math.Ceil(load.Lag / load.Seconds)
+	first := min(float64(len(load.All)), behind) // before the conversion, which may overflow
+	return load.All[int(first):]
 }
 
 // tally holds the counts of a part of a load that are compared with those of other parts.
@@ -222,7 +232,9 @@ func (c dividedLoad) judge(margin float64) Course {
 		return found
 	}
 	change := math.Abs(TheilSen(values)) * float64(len(values)-1)
-	if p, err := MannKendall(values); err == nil && p < trendSignificance && change > math.Log1p(margin) {
+	p, err := MannKendall(values)
+	isTrend := err == nil && p < trendSignificance
+	if isTrend && change > math.Log1p(margin) {
 		return Course{Kind: Unsteady, Factor: math.Exp(change), Later: math.Exp(change)}
 	}
 	return flat
@@ -268,7 +280,8 @@ func partsP(parts []tally, count func(tally) float64) float64 {
 // chance.
 func dispersedP(parts []tally, count func(tally) float64) float64 {
 	squares, overdispersion := dispersion(parts, count)
-	return distuv.ChiSquared{K: float64(len(parts) - 1)}.Survival(squares / max(1, overdispersion))
+	noise := max(1, overdispersion)
+	return distuv.ChiSquared{K: float64(len(parts) - 1)}.Survival(squares / noise)
 }
 
 // dispersion returns the sum of the squared distances of the counts from what is expected of them, in
@@ -319,7 +332,8 @@ func firstHalfExcess(first, second tally, count func(tally) float64) (excess, va
 
 // bucketOf returns the bucket of a quantile (nearest rank), -1 without operations.
 func bucketOf(c lab.Cohort, share float64) int {
-	rank := int64(math.Ceil(share * float64(c.Operations())))
+	part := share * float64(c.Operations())
+	rank := int64(math.Ceil(part))
 	below := int64(0)
 	for i, n := range c.Counts {
 		if below += n; below >= rank {

@@ -12,7 +12,8 @@ func Holm(p []float64) []float64 {
 	adjusted := make([]float64, len(p))
 	highest := 0.0
 	for rank, i := range ascending(p) {
-		highest = max(highest, min(1, p[i]*float64(len(p)-rank)))
+		left := float64(len(p) - rank)
+		highest = max(highest, min(1, p[i]*left))
 		adjusted[i] = highest
 	}
 	return adjusted

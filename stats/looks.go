@@ -31,7 +31,8 @@ func Looks(first, last int, alpha float64) []float64 {
 		budget := pocock(float64(n)/float64(last), alpha)
 		bound := inside.bound(math.Sqrt(step), budget-spent)
 		spent = budget
-		levels = append(levels, 2*distuv.UnitNormal.Survival(bound/math.Sqrt(float64(n))))
+		deviations := bound / math.Sqrt(float64(n))
+		levels = append(levels, 2*distuv.UnitNormal.Survival(deviations))
 		inside = inside.add(math.Sqrt(step), bound)
 	}
 	return levels

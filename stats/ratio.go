@@ -37,12 +37,12 @@ func PairedRatio(numerator, denominator []float64, confidence float64) (Ratio, e
 	if err != nil {
 		return Ratio{}, err
 	}
-	if len(differences) < 2 {
-		return Ratio{}, &TooFewError{"ratio by block", len(differences), 2}
+	n := len(differences)
+	if n < 2 {
+		return Ratio{}, &TooFewError{"ratio by block", n, 2}
 	}
-	degrees := float64(len(differences) - 1)
-	return newRatio(Mean(differences), standardError(differences), degrees, len(differences), confidence,
-		OfPair), nil
+	se := standardError(differences)
+	return newRatio(Mean(differences), se, float64(n-1), n, confidence, OfPair), nil
 }
 
 // LogRatios returns ln(numerator/denominator) of each pair.
@@ -75,8 +75,9 @@ func LogWelch(numerator, denominator []float64, confidence float64) (Ratio, erro
 	if n < 2 {
 		return Ratio{}, &TooFewError{name, n, 2}
 	}
+	difference := Mean(up) - Mean(down)
 	se := math.Hypot(standardError(up), standardError(down))
-	return newRatio(Mean(up)-Mean(down), se, welchDegrees(up, down), n, confidence, ""), nil
+	return newRatio(difference, se, welchDegrees(up, down), n, confidence, ""), nil
 }
 
 // newRatio builds a ratio from its mean and standard error on the log scale.
@@ -94,5 +95,7 @@ func welchDegrees(a, b []float64) float64 {
 	if va+vb == 0 {
 		return float64(len(a) + len(b) - 2)
 	}
-	return (va + vb) * (va + vb) / (va*va/float64(len(a)-1) + vb*vb/float64(len(b)-1))
+	ofA := va * va / float64(len(a)-1)
+	ofB := vb * vb / float64(len(b)-1)
+	return (va + vb) * (va + vb) / (ofA + ofB)
 }

@@ -72,7 +72,8 @@ func MeanInterval(values []float64, confidence float64) (Estimate, error) {
 		return Estimate{}, &TooFewError{"mean interval", len(values), 2}
 	}
 	mean := Mean(values)
-	half := tQuantile(confidence, float64(len(values)-1)) * standardError(values)
+	degrees := float64(len(values) - 1)
+	half := tQuantile(confidence, degrees) * standardError(values)
 	return Estimate{mean, mean - half, mean + half, len(values)}, nil
 }
 
@@ -88,7 +89,8 @@ func Difference(a, b []float64, confidence float64) (Estimate, error) {
 		return Estimate{}, err
 	}
 	difference := Mean(a) - Mean(b)
-	half := tQuantile(confidence, welchDegrees(a, b)) * math.Hypot(standardError(a), standardError(b))
+	se := math.Hypot(standardError(a), standardError(b))
+	half := tQuantile(confidence, welchDegrees(a, b)) * se
 	return Estimate{difference, difference - half, difference + half, n}, nil
 }
 
@@ -109,7 +111,9 @@ func Product(a, b Estimate) (Estimate, error) {
 	value := valueA + valueB
 	down := math.Hypot(valueA-lowA, valueB-lowB)
 	up := math.Hypot(highA-valueA, highB-valueB)
-	return Estimate{math.Exp(value), math.Exp(value - down), math.Exp(value + up), min(a.N, b.N)}, nil
+	low := math.Exp(value - down)
+	high := math.Exp(value + up)
+	return Estimate{math.Exp(value), low, high, min(a.N, b.N)}, nil
 }
 
 // standardError returns the standard error of the mean.

@@ -59,6 +59,9 @@ func (l law) single() float64     { return l.lambda }
 func (l law) contention() float64 { return l.sigma }
 func (l law) coherency() float64  { return l.kappa }
 
+// isPossible reports whether no coefficient is negative.
+func (l law) isPossible() bool { return l.sigma >= 0 && l.kappa >= 0 }
+
 // at returns the throughput of n.
 func (l law) at(n float64) float64 { return l.lambda * n / (1 + l.sigma*(n-1) + l.kappa*n*(n-1)) }
 
@@ -131,7 +134,8 @@ func FitScalability(
 // of the draws: five blocks give too few different draws for percentiles at this level.
 func belowZero(value float64, draws []law, of func(law) float64, blocks int) bool {
 	n := float64(blocks)
-	half := tQuantile(1-2*refusal, n-1) * math.Sqrt(n/(n-1)*Variance(ofDraws(draws, of)))
+	variance := Variance(ofDraws(draws, of))
+	half := tQuantile(1-2*refusal, n-1) * math.Sqrt(n/(n-1)*variance)
 	return value+half < -rounding
 }
 
@@ -183,7 +187,8 @@ func ofDraws(draws []law, of func(law) float64) []float64 {
 // interval of a mean is about as wide as with Student's t.
 func expandedTail(confidence float64, blocks int) float64 {
 	n := float64(blocks)
-	return distuv.UnitNormal.CDF(-math.Sqrt(n/(n-1)) * tQuantile(confidence, n-1))
+	quantile := math.Sqrt(n/(n-1)) * tQuantile(confidence, n-1)
+	return distuv.UnitNormal.CDF(-quantile)
 }
 
 // scaledTable returns the logs of the values as table[block][level]. It refuses too few levels or blocks.
@@ -192,11 +197,11 @@ func scaledTable(levels []float64, values [][]float64) ([][]float64, error) {
 	if len(levels) != len(values) {
 		return nil, lengthError(name, len(levels), len(values))
 	}
-	distinct := slices.Compact(slices.Sorted(slices.Values(levels)))
-	if len(distinct) < fewestLevels {
-		return nil, fmt.Errorf("%s, and the law needs %d at least", lab.Count(len(distinct), "level"), fewestLevels)
+	different := len(distinct(levels))
+	if different < fewestLevels {
+		return nil, fmt.Errorf("%s, and the law needs %d at least", lab.Count(different, "level"), fewestLevels)
 	}
-	if len(distinct) < len(levels) {
+	if different < len(levels) {
 		return nil, errors.New("some levels are there twice")
 	}
 	if at := slices.IndexFunc(levels, func(n float64) bool { return !(n >= 1) }); at >= 0 {
@@ -248,13 +253,13 @@ func meansOf(table [][]float64, drawn []int) []float64 {
 // coefficient, or both.
 func fitLaw(levels, means []float64) (best, free law) {
 	free, _ = solveLaw(levels, means, 0, 1, 2)
-	if free.sigma >= 0 && free.kappa >= 0 {
+	if free.isPossible() {
 		return free, free
 	}
 	least := math.Inf(1)
 	for _, columns := range [][]int{{0, 1}, {0, 2}, {0}} {
 		l, squares := solveLaw(levels, means, columns...)
-		if l.sigma >= 0 && l.kappa >= 0 && squares < least {
+		if l.isPossible() && squares < least {
 			best, least = l, squares
 		}
 	}

@@ -97,8 +97,10 @@ func swings(values []float64, chance float64) (factor float64) {
 		}
 	}
 	at, _ := slices.BinarySearch(sorted, middle)
-	if high-low < max(math.Log(least), standardErrors*chance) || stretches >= many ||
-		!areTwoLevels(sorted[:at], sorted[at:]) {
+	if high-low < max(math.Log(least), standardErrors*chance) || stretches >= many {
+		return 1
+	}
+	if !areTwoLevels(sorted[:at], sorted[at:]) {
 		return 1
 	}
 	return math.Exp(high - low)
@@ -108,7 +110,8 @@ func swings(values []float64, chance float64) (factor float64) {
 // Ashman, Bird and Zepf 1994; the halves of normal noise, cut in its middle, are 2.6 apart).
 func areTwoLevels(low, high []float64) bool {
 	const deviations = 4
-	return Mean(high)-Mean(low) > deviations*math.Sqrt((Variance(low)+Variance(high))/2)
+	variance := (Variance(low) + Variance(high)) / 2
+	return Mean(high)-Mean(low) > deviations*math.Sqrt(variance)
 }
 
 // partition cuts values into segments of two or more, of which the first and last may have one. It chooses
@@ -137,8 +140,9 @@ func partition(values []float64, least float64) []int {
 	for to := 1; to <= n; to++ {
 		best[to] = math.Inf(1)
 		for from := 0; from < to; from++ {
-			if to-from < shortest && from > 0 && to < n {
-				continue // the first and the last level may have begun, or may go on, outside
+			isInner := from > 0 && to < n // the first and the last level may have begun, or may go on, outside
+			if isInner && to-from < shortest {
+				continue
 			}
 			if sum := best[from] + cost(from, to) + penalty; sum < best[to] {
 				best[to] = sum

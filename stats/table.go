@@ -89,7 +89,8 @@ func (t Table) Ratio(numerator, denominator int, confidence float64) (Ratio, err
 			return Ratio{}, err
 		}
 		degrees := min(all.degrees, mostUnchecked)
-		return newRatio(difference, math.Sqrt(scale*all.variance()), degrees, len(up), confidence, OfTable), nil
+		se := math.Sqrt(scale * all.variance())
+		return newRatio(difference, se, degrees, len(up), confidence, OfTable), nil
 	}
 	// The difference of two trials has twice the variance of one.
 	pair := noise{own.LogSE * own.LogSE * n * (n - 1) / 2, n - 1}
@@ -158,6 +159,7 @@ func (t Table) fit() fit {
 	sums := mat.NewVecDense(columns, nil)
 	for _, row := range t {
 		present := slices.DeleteFunc(slices.Clone(row), math.IsNaN)
+		share := 1 / float64(len(present))
 		for i, value := range row {
 			if math.IsNaN(value) {
 				continue
@@ -166,7 +168,7 @@ func (t Table) fit() fit {
 			information.SetSym(i, i, information.At(i, i)+1)
 			for j := range i + 1 {
 				if !math.IsNaN(row[j]) {
-					information.SetSym(i, j, information.At(i, j)-1/float64(len(present)))
+					information.SetSym(i, j, information.At(i, j)-share)
 				}
 			}
 		}
@@ -243,7 +245,8 @@ func (t Table) separateNoise(own Ratio, a, b int, confidence float64) Ratio {
 		rest[b] = math.NaN()
 		others = append(others, rest)
 		present := slices.DeleteFunc(slices.Clone(rest), math.IsNaN)
-		if math.IsNaN(row[a]) || math.IsNaN(row[b]) || len(present) < 2 {
+		lacksOne := math.IsNaN(row[a]) || math.IsNaN(row[b])
+		if lacksOne || len(present) < 2 {
 			continue
 		}
 		ofA = append(ofA, row[a]-Mean(present))
@@ -262,7 +265,9 @@ func (t Table) separateNoise(own Ratio, a, b int, confidence float64) Ratio {
 		return own
 	}
 	// The variance of va + vb, as a multiple of 2/(n-1).
-	ofSum := (va+added)*(va+added) + (vb+added)*(vb+added) + 2*added*added + 4*added*added*(n-1)/base.degrees
+	wholeA := va + added
+	wholeB := vb + added
+	ofSum := wholeA*wholeA + wholeB*wholeB + 2*added*added + 4*added*added*(n-1)/base.degrees
 	degrees := max(n-1, (n-1)*(va+vb)*(va+vb)/ofSum)
 	return newRatio(own.LogMean, math.Sqrt((va+vb)/n), degrees, own.N, confidence, OfVariants)
 }

@@ -144,7 +144,8 @@ func roundDown(value float64) float64 {
 	if value <= 0 {
 		return 0
 	}
-	step := math.Pow10(int(math.Floor(math.Log10(value))) - 1)
+	power := math.Floor(math.Log10(value))
+	step := math.Pow10(int(power) - 1)
 	// 1e-9 keeps 0.29 from becoming 0.28: its binary form is a little less.
 	return math.Floor(value/step+1e-9) * step
 }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -45,14 +46,17 @@ func WarmedUp(load []lab.Slice, atLimit bool) lab.WarmUp {
 		}
 		course, left := warmUpCourse(withoutOutliers(times), chance, atLimit)
 		slower = slower || course.Kind == Slowdown
-		if w.Course == TooShort || left > w.Left || left == w.Left && course.Factor > w.Factor {
+		larger := cmp.Or(cmp.Compare(left, w.Left), cmp.Compare(course.Factor, w.Factor))
+		if w.Course == TooShort || larger > 0 {
 			w.Course = string(course.Kind)
 			w.Quantity = quantity
 			w.Factor = course.Factor
 			w.Left = left
 		}
 	}
-	w.Steady = w.Course != TooShort && w.Left == 1 && (atLimit || !slower)
+	isLevel := w.Course != TooShort && w.Left == 1
+	inDoubt := slower && !atLimit
+	w.Steady = isLevel && !inDoubt
 	return w
 }
 
@@ -97,8 +101,9 @@ func warmUpCourse(times []float64, chance float64, atLimit bool) (course Course,
 		left = swing
 	}
 	change, standardError := trend(later)
-	proven := change > proof*standardError && change > math.Log1p(warmUpMargin)
-	if proven || !atLimit && change+doubt*standardError > math.Log1p(trendMargin) {
+	isProven := change > proof*standardError && change > math.Log1p(warmUpMargin)
+	isPossible := change+doubt*standardError > math.Log1p(trendMargin)
+	if inDoubt := isPossible && !atLimit; isProven || inDoubt {
 		// The standard error keeps left above 1 in doubt, even if the change is 0.
 		course.Kind = Unsteady
 		course.Factor = max(course.Factor, math.Exp(change))
@@ -134,10 +139,12 @@ func withoutOutliers(times []float64) []float64 {
 		middles[i] = Median(times[i-reach : i+reach+1])
 		away[i] = math.Abs(math.Log(times[i] / middles[i]))
 	}
-	far := max(deviations*normal*Median(away[reach:len(times)-reach]), math.Log1p(warmUpMargin))
+	usual := Median(away[reach : len(times)-reach])
+	far := max(deviations*normal*usual, math.Log1p(warmUpMargin))
 	clean := slices.Clone(times)
 	for i := reach; i < len(times)-reach; i++ {
-		if away[i] > far && away[i-1] <= far && away[i+1] <= far {
+		isSingle := away[i-1] <= far && away[i+1] <= far
+		if isSingle && away[i] > far {
 			clean[i] = middles[i]
 		}
 	}
@@ -166,7 +173,7 @@ func series(load []lab.Slice, quantity string) (times []float64, chance float64)
 			value = &between
 			off = 1 / math.Sqrt(float64(s.OK)+0.5)
 		}
-		if value == nil || !(*value > 0) || math.IsInf(*value, 0) {
+		if !isPositive(value) || math.IsInf(*value, 0) {
 			continue
 		}
 		times = append(times, *value)
@@ -177,6 +184,9 @@ func series(load []lab.Slice, quantity string) (times []float64, chance float64)
 	return times, Median(each)
 }
 
+// isPositive reports whether there is a value above 0.
+func isPositive(value *float64) bool { return value != nil && *value > 0 }
+
 // chanceOfMedian estimates the standard error of the logarithm of a slice's median. It assumes that the
 // logarithms of the slice's times are normal, and derives their deviation from the 99th percentile. It
 // returns 0 if the slice has no percentiles.
@@ -184,7 +194,7 @@ func chanceOfMedian(s lab.Slice) float64 {
 	// Of normal values, in standard deviations: ofMedian is the standard error of the median of n values,
 	// times the square root of n; ofTail is the distance of the 99th percentile from the median.
 	const ofMedian, ofTail = 1.25, 2.33
-	if s.Median == nil || s.P99 == nil || !(*s.Median > 0) || s.OK == 0 {
+	if !isPositive(s.Median) || s.P99 == nil || s.OK == 0 {
 		return 0
 	}
 	return ofMedian * math.Log(*s.P99 / *s.Median) / ofTail / math.Sqrt(float64(s.OK))

@@ -40,14 +40,18 @@ func judgeAll(tables []stats.Table, of interval, blocks ...int) (outcomes, error
 	err := each(len(tables), func(i int) error {
 		for _, n := range blocks {
 			for v := range tables[i][0] {
-				if o := &all[i][v]; v != baseline && (o.verdict == "" || o.verdict == lab.Undecided) {
-					ratio, err := tables[i][:n].Ratio(v, baseline, 1-alpha)
-					if err != nil {
-						return err
-					}
-					*o = outcome{stats.Judge(of(ratio), stats.Gates{Margin: margin},
-						stats.Wording{Above: "slower", Below: "faster"}).Kind, n}
+				o := &all[i][v]
+				isOpen := o.verdict == "" || o.verdict == lab.Undecided
+				if v == baseline || !isOpen {
+					continue
 				}
+				ratio, err := tables[i][:n].Ratio(v, baseline, 1-alpha)
+				if err != nil {
+					return err
+				}
+				verdict := stats.Judge(of(ratio), stats.Gates{Margin: margin},
+					stats.Wording{Above: "slower", Below: "faster"})
+				*o = outcome{verdict.Kind, n}
 			}
 		}
 		return nil

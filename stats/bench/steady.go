@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
@@ -107,7 +106,7 @@ func (l load) play(r *rand.Rand, s server) lab.Cohorts {
 		took := answer(number, at)
 		number++
 		i := min(int(at/out.Seconds), lab.CohortsOfLoad-1)
-		counts[i][lab.TimeBucket(seconds(took))]++
+		counts[i][lab.TimeBucket(lab.Seconds(took))]++
 		out.All[i].OK++
 		return took
 	}
@@ -149,9 +148,10 @@ func calledUnsteady(r *rand.Rand, l load, s server, blocks int) bool {
 		loads = append(loads, l.play(r, s))
 	}
 	quantities := []string{stats.FollowMedian, stats.FollowTail, stats.FollowRate}
+	strict := 1 - alpha/float64(2*len(quantities))
 	return slices.ContainsFunc(quantities, func(quantity string) bool {
 		f := stats.Follow(loads, quantity, margin)
-		return f.Changes() || f.HalvesDiffer(margin, 1-alpha/float64(2*len(quantities)))
+		return f.Changes() || f.HalvesDiffer(margin, strict)
 	})
 }
 
@@ -188,7 +188,8 @@ func loads(rates, durations []float64, queue bool) []load {
 		for _, lasts := range durations {
 			for _, base := range []float64{0.005, 0.06, 0.5} {
 				for _, one := range []load{{poisson: true}, {}, {users: true}} {
-					if queue && (!one.poisson || base > 0.005) {
+					fitsQueue := one.poisson && base <= 0.005
+					if queue && !fitsQueue {
 						continue
 					}
 					one.rate = rate
@@ -206,13 +207,11 @@ func loads(rates, durations []float64, queue bool) []load {
 func verdicts(l load, s server, blocks, experiments int, seed uint64) []float64 {
 	called := make([]float64, experiments)
 	_ = each(experiments, func(i int) error {
-		if calledUnsteady(rand.New(rand.NewPCG(seed, uint64(i))), l, s, blocks) {
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		if calledUnsteady(random, l, s, blocks) {
 			called[i] = 1
 		}
 		return nil
 	})
 	return called
 }
-
-// seconds converts a number of seconds to a duration.
-func seconds(s float64) time.Duration { return lab.Seconds(s) }
