@@ -49,8 +49,9 @@ func (v view) loads() []load {
 // String returns the point with its rate: "calm (80/s)", or "80/s" if the point's name has the rate.
 func (l load) String() string {
 	rate := ratePerSecond(l.rate)
-	notOfNumber := func(r rune) bool { return r != '.' && (r < '0' || r > '9') }
-	if slices.Contains(strings.FieldsFunc(l.point, notOfNumber), strings.TrimSuffix(rate, "/s")) {
+	notOfNumber := func(r rune) bool { return !strings.ContainsRune("0123456789.", r) }
+	numbers := strings.FieldsFunc(l.point, notOfNumber)
+	if slices.Contains(numbers, strings.TrimSuffix(rate, "/s")) {
 		return rate
 	}
 	return l.point + " (" + rate + ")"
@@ -102,7 +103,8 @@ func (v view) loadTables(full bool) []table {
 	finish, loaded := v.finishTime()
 	tables := []table{v.heldTable(), v.capacityTable()}
 	for _, m := range v.Metrics {
-		if v.hasCurve(m.Name) && (full || loaded && m.Name == finish.Name) {
+		isFinish := loaded && m.Name == finish.Name
+		if v.hasCurve(m.Name) && (full || isFinish) {
 			tables = append(tables, v.curveTable(m))
 		}
 	}
@@ -119,9 +121,11 @@ func (v view) loadTables(full bool) []table {
 		at, _ := v.pathsPoint()
 		tables = append(tables, v.interactionTable(), v.kindsTable(at))
 	}
-	at, _ := v.operationsPoint()
-	tables = append(tables, v.operationsTable(at))
-	if at, metered := v.usagePoint(); metered && (full || v.foreign() && len(v.rolesAt(at)) > 0) {
+	operations, _ := v.operationsPoint()
+	tables = append(tables, v.operationsTable(operations))
+	at, metered := v.usagePoint()
+	ofForeign := v.foreign() && len(v.rolesAt(at)) > 0
+	if metered && (full || ofForeign) {
 		tables = append(tables, v.usageTable(at), v.platformCPUTable(at))
 	}
 	if at, profiled := v.profiledPoint(); profiled {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,8 +127,9 @@ func (p *Tab) listen(event any, own string) {
 	case *log.EventEntryAdded:
 		problem = "log " + string(event.Entry.Source) + ": " + event.Entry.Text
 	case *network.EventRequestWillBeSent:
-		if u := event.Request.URL; !strings.HasPrefix(u, own) && !strings.HasPrefix(u, "data:") &&
-			!strings.HasPrefix(u, "blob:") {
+		u := event.Request.URL
+		permitted := func(prefix string) bool { return strings.HasPrefix(u, prefix) }
+		if !slices.ContainsFunc([]string{own, "data:", "blob:"}, permitted) {
 			problem = "request: " + u
 		}
 	case *page.EventJavascriptDialogOpening:

@@ -71,7 +71,10 @@ func WriteAgainst(w io.Writer, format string, a lab.Against, mustKnow bool) erro
 }
 
 // oneLine returns a text from outside on one line, with its control characters escaped.
-func oneLine(text string) string { return strings.Join(strings.Fields(plain.Text(text)), " ") }
+func oneLine(text string) string {
+	words := strings.Fields(plain.Text(text))
+	return strings.Join(words, " ")
+}
 
 // write writes a document, or returns the error that prevented the document.
 func write(w io.Writer, format, document string, err error) error {

@@ -43,7 +43,8 @@ func Decision(w io.Writer, r Run, need Need) error {
 	d.line("Status: proposed. Measured on %s UTC with seed %d.", r.Began.UTC().Format("2006-01-02 15:04"),
 		a.Seed)
 	d.line("## Question")
-	d.line("Which of %s, and what does it cost?", escaped(strings.Join(a.VariantNames(), ", ")))
+	names := strings.Join(a.VariantNames(), ", ")
+	d.line("Which of %s, and what does it cost?", escaped(names))
 	d.line("## Answer")
 	d.line("**%s**", escaped(a.Answer.Sentence))
 	d.table(headlineRows(a.Answer.Headline))
@@ -120,7 +121,8 @@ func (d *document) resources(a lab.Analysis, need Need) {
 	}
 	d.table(rows)
 	for _, held := range a.Held {
-		if held.Point == point && held.Held < held.Trials && !a.StruckOut(held.Variant) {
+		isHeld := held.Held == held.Trials
+		if held.Point == point && !isHeld && !a.StruckOut(held.Variant) {
 			d.line("**%s did not hold %s per second** (missed in %d of %s: %s): it needs more than it took here.",
 				escaped(held.Variant), lab.Plain(held.Rate*operationsPerFlow(a, point)), held.Trials-held.Held,
 				lab.Count(held.Trials, "trial"), escaped(held.Missed))
@@ -194,10 +196,12 @@ func operationsPerFlow(a lab.Analysis, point string) float64 {
 
 // resultOf returns the estimate of a metric of a variant at a point, or nil if it was not measured.
 func resultOf(a lab.Analysis, variant, point, metric string) *lab.Estimate {
+	if metric == "" {
+		return nil
+	}
 	for _, r := range a.Results {
-		if r.Variant == variant && r.Point.Name == point && r.Metric == metric && metric != "" {
-			e := r.Estimate()
-			return &e
+		if r.Variant == variant && r.Point.Name == point && r.Metric == metric {
+			return new(r.Estimate())
 		}
 	}
 	return nil
@@ -208,8 +212,7 @@ func times(e *lab.Estimate, factor float64) *lab.Estimate {
 	if e == nil {
 		return nil
 	}
-	product := e.Times(factor)
-	return &product
+	return new(e.Times(factor))
 }
 
 // sum adds two estimates. It also adds the bounds of their intervals if both have one: that makes the
@@ -219,7 +222,7 @@ func sum(a, b *lab.Estimate) *lab.Estimate {
 		return nil
 	}
 	total := lab.Estimate{Value: a.Value + b.Value}
-	if a.Low != nil && b.Low != nil && a.High != nil && b.High != nil {
+	if figure.HasInterval(*a) && figure.HasInterval(*b) {
 		total = figure.Between(total.Value, *a.Low+*b.Low, *a.High+*b.High)
 	}
 	return &total

@@ -43,6 +43,9 @@ func Between(value, low, high float64) lab.Estimate {
 	return lab.Estimate{Value: value, Low: &low, High: &high}
 }
 
+// HasInterval reports whether an estimate has both ends of an interval.
+func HasInterval(e lab.Estimate) bool { return e.Low != nil && e.High != nil }
+
 // Number formats an estimate with its interval: "1.17 [1.11, 1.23]". Without
 // an interval it has three significant digits.
 func Number(e lab.Estimate) string { return write(e, 1, "") }
@@ -64,7 +67,8 @@ func Times(e lab.Estimate) string {
 		}
 		return fmt.Sprintf("%sx [%s, %s]", two(e.Value), two(*e.Low), two(*e.High))
 	}
-	if digits := -magnitude(e.Value); Finite(e.Value) && e.Value != 0 && Decimals(e) < digits {
+	isShown := Finite(e.Value) && e.Value != 0
+	if digits := -magnitude(e.Value); isShown && Decimals(e) < digits {
 		return bracketed(e, digits, "x")
 	}
 	return write(e, 1, "x")
@@ -76,7 +80,7 @@ func Multiple(ratio float64) string { return Times(Alone(ratio)) }
 // IsWide reports whether a ratio has an interval that spans more than a factor of ten, or reaches 0.
 func IsWide(e lab.Estimate) bool {
 	const wide = 10
-	return e.Low != nil && e.High != nil && *e.High > wide*(*e.Low)
+	return HasInterval(e) && *e.High > wide*(*e.Low)
 }
 
 // Factor returns the ratio that Times prints, without its interval, for a sentence: "3.68".
@@ -109,7 +113,9 @@ func Percent(share float64) string {
 	if !Finite(share) {
 		return Absent
 	}
-	return Fixed(share*100, min(6, max(0, 1-magnitude(share*100)))) + " %"
+	percent := share * 100
+	digits := max(0, 1-magnitude(percent))
+	return Fixed(percent, min(6, digits)) + " %"
 }
 
 // Percentile returns the short name of a quantile: "p50", and "p999" for 0.999.
@@ -146,13 +152,16 @@ func Scale(value float64, unit string) (name string, factor float64) {
 		return "/s", 1
 	}
 	units := scaledUnits[unit]
-	for i, u := range units {
-		// A value that would be rounded to 1.00 of the larger unit is shown in it.
-		if math.Abs(value)*u.factor >= 0.9995 || i == len(units)-1 || value == 0 && u.name == unit {
+	if value == 0 || len(units) == 0 {
+		return unit, 1
+	}
+	for _, u := range units {
+		if math.Abs(value)*u.factor >= 0.9995 { // it would be rounded to 1.00 of this unit
 			return u.name, u.factor
 		}
 	}
-	return unit, 1
+	smallest := units[len(units)-1]
+	return smallest.name, smallest.factor
 }
 
 // write formats an estimate multiplied by a factor, with a suffix and its interval in brackets.
@@ -167,7 +176,7 @@ func write(e lab.Estimate, factor float64, suffix string) string {
 // bracketed formats a number, followed by its interval if it has a finite one.
 func bracketed(e lab.Estimate, digits int, suffix string) string {
 	text := Fixed(e.Value, digits) + suffix
-	if e.Low == nil || e.High == nil || !Finite(*e.Low) || !Finite(*e.High) {
+	if !HasInterval(e) || !Finite(*e.Low) || !Finite(*e.High) {
 		return text
 	}
 	return fmt.Sprintf("%s [%s, %s]", text, Fixed(*e.Low, digits), Fixed(*e.High, digits))
@@ -177,7 +186,7 @@ func bracketed(e lab.Estimate, digits int, suffix string) string {
 // of its interval, and at most three of its own. A negative count rounds to tens, hundreds and so on.
 func Decimals(e lab.Estimate) int {
 	most := mostDigits - 1 - magnitude(e.Value*1.0005) // 0.9996 is shown as 1.00
-	if e.Low != nil && e.High != nil {
+	if HasInterval(e) {
 		if half := (*e.High - *e.Low) / 2; Finite(half) && half > 0 {
 			return min(most, 1-magnitude(half))
 		}
@@ -190,7 +199,8 @@ func magnitude(value float64) int {
 	if value == 0 {
 		return 0
 	}
-	return int(math.Floor(math.Log10(math.Abs(value))))
+	power := math.Log10(math.Abs(value))
+	return int(math.Floor(power))
 }
 
 // Fixed formats a number with the given count of digits after the point, and never returns "-0". A negative

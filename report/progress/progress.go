@@ -161,7 +161,8 @@ func (t *tracker) leftText() string {
 	if !ok || left == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", about %s left, done at %s", Duration(left), t.now().Add(left).Format("15:04"))
+	end := t.now().Add(left)
+	return fmt.Sprintf(", about %s left, done at %s", Duration(left), end.Format("15:04"))
 }
 
 // Duration formats a time span with few digits: 40 s, 12 min, 3.5 h.

@@ -56,7 +56,8 @@ func (s *Seconds) write() {
 	trial := 0
 	attempt := 0
 	for line := range s.waiting {
-		if line.Trial != trial || line.Attempt != attempt || size > mostBytes {
+		isNewTrial := line.Trial != trial || line.Attempt != attempt
+		if isNewTrial || size > mostBytes {
 			_ = s.file.Truncate(0)
 			size = 0
 			trial = line.Trial

@@ -230,12 +230,14 @@ func comparisonBars(b analysis.SideBySide) *lab.Headline {
 		if point == "" && f.Ratio != nil {
 			point = f.Point
 		}
-		if f.Ratio != nil && f.Point == point && f.Ratio.Low != nil && len(h.Bars) < mostBars {
+		hasInterval := f.Ratio != nil && f.Ratio.Low != nil
+		if hasInterval && f.Point == point {
 			h.Bars = append(h.Bars, lab.Bar{Label: f.Metric.Title, Metric: f.Metric.Name, Point: point,
 				Variant: b.Names[1], Baseline: b.Names[0], Begin: 1, Ratio: *f.Ratio, Verdict: f.Verdict})
 		}
 	}
 	h.Title = fmt.Sprintf("%s / %s at %s", b.Names[1], b.Names[0], point)
+	h.Bars = h.Bars[:min(mostBars, len(h.Bars))]
 	if len(h.Bars) == 0 {
 		return nil
 	}
@@ -252,9 +254,12 @@ func spectrumPlots(b analysis.SideBySide) []comparisonPlot {
 		for _, share := range report.ShownShares() {
 			row := comparisonRow{figure.Setting(share) + " at most", [2]string{figure.Absent, figure.Absent}}
 			for _, s := range b.Drawn.Spectra {
+				if s.Quantity != quantity {
+					continue
+				}
 				i := slices.Index(b.Names[:], s.Variant)
 				at := slices.IndexFunc(s.Median, func(q lab.Quantile) bool { return q.Share == share })
-				if s.Quantity == quantity && i >= 0 && at >= 0 {
+				if i >= 0 && at >= 0 {
 					row.Each[i] = figure.Amount(s.Median[at].Value, "s")
 					isMeasured = true
 				}

@@ -31,7 +31,8 @@ const (
 // continue there after its connection was lost. When the server stops, live sends the event bye and what is
 // new by then.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) {
-	from, err := strconv.ParseInt(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("from")), 10, 64)
+	offset := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("from"))
+	from, err := strconv.ParseInt(offset, 10, 64)
 	if err != nil {
 		from = -1
 	}

@@ -85,7 +85,7 @@ func New(shelf Shelf, private bool) (*Server, error) {
 // reach the address.
 func Listen(address string) (listener net.Listener, private bool, err error) {
 	host, _, err := net.SplitHostPort(address)
-	if err != nil || host != "localhost" && net.ParseIP(host) == nil {
+	if err != nil || !isAddress(host) {
 		return nil, false, fmt.Errorf("%q is not an address: expected IP:PORT, such as 127.0.0.1:8600", address)
 	}
 	if listener, err = net.Listen("tcp", address); err != nil {
@@ -187,8 +187,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 // any other name point to this host (DNS rebinding).
 func byAddress(host string) bool {
 	u, err := url.Parse("http://" + host)
-	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()) != nil)
+	return err == nil && isAddress(u.Hostname())
 }
+
+// isAddress reports whether a host is an IP address or localhost.
+func isAddress(host string) bool { return host == "localhost" || net.ParseIP(host) != nil }
 
 // cookie returns the name of the cookie that holds the token. The name contains the port, because browsers
 // send cookies to all ports of a host.

@@ -2,8 +2,6 @@ package telemetry
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -94,5 +92,8 @@ func (e *Experiment) all() (all []Figure) {
 		all = append(all, Figure{Name: "cleave.trials", Help: "trials that were played", Total: true, Value: n,
 			Labels: map[string]string{"variant": of.variant, "point": of.point, "valid": fmt.Sprint(of.valid)}})
 	}
-	return slices.Concat(all, slices.Concat(slices.Collect(maps.Values(e.last))...))
+	for _, last := range e.last {
+		all = append(all, last...)
+	}
+	return all
 }

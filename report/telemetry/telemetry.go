@@ -41,7 +41,11 @@ func ParseTarget(text string) (Target, error) {
 	switch kind, address, _ := strings.Cut(text, "="); kind {
 	case otlp:
 		at, err := url.Parse(address)
-		if err == nil && at.Host != "" && (at.Scheme == "http" || at.Scheme == "https") {
+		if err != nil {
+			break
+		}
+		isHTTP := at.Scheme == "http" || at.Scheme == "https"
+		if isHTTP && at.Host != "" {
 			return Target{otlp, strings.TrimSuffix(address, "/")}, nil
 		}
 	case prometheus:
