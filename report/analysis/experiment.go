@@ -286,6 +286,12 @@ func (e *experiment) ran(variant, point string) bool {
 	return len(e.series[seriesKey{variant, point, operations}].values) > 0
 }
 
+// counts reports whether a variant has a valid trial at a point in a block.
+func (e *experiment) counts(variant, point string, block int) bool {
+	_, found := e.series[seriesKey{variant, point, operations}].at(block)
+	return found
+}
+
 // pointsOf returns the points, in the order of the study, at which all of the
 // variants have valid trials.
 func (e *experiment) pointsOf(variants ...string) []string {

@@ -157,7 +157,10 @@ func (e *experiment) unanswered(points []lab.Point, variants, answered []string)
 		if slices.Contains(answered, p.Name) || !e.planned(p.Name, variants) {
 			continue
 		}
-		if _, blocks := e.overBlocks(operations, p.Name, variants); blocks == 0 || len(answered) == 0 {
+		hasAll := func(block int) bool {
+			return allOf(variants, func(name string) bool { return e.counts(name, p.Name, block) })
+		}
+		if len(answered) == 0 || !slices.ContainsFunc(e.blocks, hasAll) {
 			names = append(names, p.Name)
 		}
 	}

@@ -86,7 +86,7 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 			if optional && !e.attempted(block, name, point) {
 				break // it was not needed
 			}
-			if _, counted := e.series[seriesKey{name, point, operations}].at(block); !counted {
+			if !e.counts(name, point, block) {
 				gaps = append(gaps, fmt.Sprintf("%d (no trial of %s counts)", block, name))
 				break
 			}
