@@ -165,7 +165,7 @@ func TestStepsAreDecidedInTheMetricsThatTheStudyNames(t *testing.T) {
 // twoPoints returns an experiment whose variants all play at rate-40 and, without some of them, at rate-80.
 func twoPoints(study func(*lab.Study), missing ...string) Input {
 	shown, _ := pathsToSync()
-	in := untilDecided(explainInput(shown, 5, actAlone), 12)
+	in := untilDecided(explainInput(shown, 5, actAlone), 6)
 	second := lab.Point{Name: "rate-80", Levels: map[string]float64{"rate": 80}}
 	in.Plan.Study.Points = append(in.Plan.Study.Points, second)
 	for _, trial := range slices.Clone(in.Trials) {
@@ -258,7 +258,7 @@ func TestUnsteadyTrialsAreNeededWhileTheyMayBecomeLonger(t *testing.T) {
 		for limit, want := range map[float64][]string{4: {"a at at-100", "b at at-100"}, 1: nil} {
 			in := untilDecided(followedTrials(1, func(_, second int) float64 {
 				return []float64{1, 20}[second/3%2]
-			}), 12)
+			}), 7)
 			in.Plan.Study.Metrics = in.Plan.Study.Metrics[:1]
 			in.Plan.Study.Design.Lengthen = limit
 			study(&in.Plan.Study)
