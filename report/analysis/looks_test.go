@@ -216,6 +216,7 @@ func TestPointsWithoutTheMetricsAreNotNeeded(t *testing.T) {
 		for i, trial := range in.Trials {
 			if trial.Point.Name == "rate-80" {
 				in.Trials[i].Measures = map[string]float64{"capacity": 100}
+				in.Trials[i].Operations = 0
 			}
 		}
 		if got := needed(in); len(got) > 0 {
