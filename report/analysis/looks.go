@@ -145,26 +145,33 @@ func (e *experiment) isOpen(verdict lab.ComparisonVerdict, unsteady, point strin
 	return verdict == lab.Undecided
 }
 
-// unanswered returns the points, of some, whose question about variants cannot be answered yet: no block has
-// trials of all of them there, or no point is answered, since their metrics were not measured. It returns
-// none if no trial can answer it: a variant is absent or was struck out.
+// unanswered returns the points at which a question about variants cannot be answered yet: no block has
+// trials of all of them there or, as long as no point is answered, their metrics were not measured.
 func (e *experiment) unanswered(points []lab.Point, variants, answered []string) []string {
-	if !allOf(variants, e.comparable) {
-		return nil
-	}
 	var names []string
 	for _, p := range points {
-		if slices.Contains(answered, p.Name) || !e.planned(p.Name, variants) {
-			continue
-		}
-		hasAll := func(block int) bool {
-			return allOf(variants, func(name string) bool { return e.counts(name, p.Name, block) })
-		}
-		if len(answered) == 0 || !slices.ContainsFunc(e.blocks, hasAll) {
+		switch {
+		case slices.Contains(answered, p.Name):
+		case e.lackBlock(p.Name, variants), len(answered) == 0 && e.canCompare(p.Name, variants):
 			names = append(names, p.Name)
 		}
 	}
 	return names
+}
+
+// canCompare reports whether trials at a point can compare variants: all play there, and none is absent or
+// was struck out.
+func (e *experiment) canCompare(point string, variants []string) bool {
+	return allOf(variants, e.comparable) && e.planned(point, variants)
+}
+
+// lackBlock reports whether no block has valid trials of all variants at a point, although trials there can
+// compare them.
+func (e *experiment) lackBlock(point string, variants []string) bool {
+	hasAll := func(block int) bool {
+		return allOf(variants, func(name string) bool { return e.counts(name, point, block) })
+	}
+	return e.canCompare(point, variants) && !slices.ContainsFunc(e.blocks, hasAll)
 }
 
 // comparisonQuestions returns questions about the comparisons in the decisive metrics.
@@ -236,16 +243,19 @@ func (e *experiment) stepQuestions() []question {
 	return append(wholes, steps...)
 }
 
-// claimQuestions returns questions about the claims that the trials so far can test. Other claims get no more
-// trials. A claim about every point needs no more trials at the points where it is supported.
+// claimQuestions returns questions about the claims. A claim that the trials so far cannot test gets more
+// only where trials were lost. A claim about every point needs no more where it is supported.
 func (e *experiment) claimQuestions() []question {
 	var all []question
 	for _, stated := range e.study.Claims {
 		j, c := e.judge(stated)
+		if stated.Untestable != "" {
+			continue
+		}
 		q := question{Answer: lab.Answer{Question: j.ID, Text: quoted(j) + " open again"}}
 		switch j.Verdict {
 		case lab.ClaimUntestable:
-			continue
+			q.Text = ""
 		case lab.ClaimUndecided:
 			q.open = allOf(c.unsteady, e.canLengthen)
 		default:
@@ -254,6 +264,12 @@ func (e *experiment) claimQuestions() []question {
 		}
 		for _, point := range c.points {
 			if q.open && !e.holdsAt(c, point) {
+				q.settings = append(q.settings, settingsAt(point, c.variants()...)...)
+			}
+		}
+		for _, point := range e.claimedPoints(c.Claim, e.pointsOf()) {
+			if e.lackBlock(point, c.variants()) {
+				q.open = true
 				q.settings = append(q.settings, settingsAt(point, c.variants()...)...)
 			}
 		}

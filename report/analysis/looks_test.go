@@ -185,6 +185,9 @@ func studies() map[string]func(*lab.Study) {
 		"comparisons": func(s *lab.Study) {
 			s.Steps = nil
 		},
+		"claims": func(s *lab.Study) {
+			s.Claims = []lab.Claim{{ID: "c", Kind: lab.ClaimSlower, Variant: "sync", Against: "monolith"}}
+		},
 		"effects": func(s *lab.Study) {
 			s.Steps = nil
 			runs := []lab.FactorialRun{{Variant: "monolith", High: []bool{false}},
@@ -205,6 +208,11 @@ func TestPointsWithoutAnAnswerAreNeeded(t *testing.T) {
 		if !slices.Contains(got, "sync at rate-80") || !slices.Contains(got, "monolith at rate-80") ||
 			slices.Contains(got, "sync at rate-40") {
 			t.Errorf("%s: needed: %v, want sync and monolith at rate-80, which has no trial of sync", name, got)
+		}
+		in := twoPoints(study)
+		in.Trials = filter(in.Trials, func(t lab.Trial) bool { return t.Variant != "sync" })
+		if got := needed(in); !slices.Contains(got, "sync at rate-40") || !slices.Contains(got, "sync at rate-80") {
+			t.Errorf("%s: needed: %v, want sync, of which no trial counts", name, got)
 		}
 	}
 }
