@@ -53,7 +53,8 @@ func decided(c lab.TraceChange) bool { return c.Low > 0 || c.High < 0 }
 
 // changed formats a change with its sign and interval.
 func changed(c lab.TraceChange, unit string) string {
-	return signed(c.Difference, figure.Quantity(figure.Between(c.Difference, c.Low, c.High), unit))
+	difference := figure.Between(c.Difference, c.Low, c.High)
+	return signed(c.Difference, figure.Difference(difference, unit))
 }
 
 // signed returns the text of a difference, with its sign also if it is positive.

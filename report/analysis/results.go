@@ -281,7 +281,8 @@ func (e *experiment) warnings(
 	var found []string
 	if negative, certain := line.ImpossibleFixedCost(e.lineConfidence()); negative {
 		fixed := line.InterceptInterval(e.lineConfidence())
-		text := figure.Quantity(figure.Between(fixed.Value, fixed.Low, fixed.High), metric.Unit)
+		cost := figure.Between(fixed.Value, fixed.Low, fixed.High)
+		text := figure.Difference(cost, metric.Unit)
 		if certain { // the whole interval is negative
 			found = append(found,
 				fmt.Sprintf("the fixed cost of %s is impossible: the straight line is the wrong model", text))

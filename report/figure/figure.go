@@ -3,9 +3,9 @@
 // digit that the data do not support. Values are in seconds, bytes or plain numbers; a larger or smaller
 // unit is chosen for display only. It does not choose what to print.
 //
-// Entry points: Quantity, Times and Number for estimates, which Alone and Between make of plain numbers;
-// Amount, Multiple, Rounded, Percent, Percentile, Setting, Fixed and After for plain numbers; Count, Changes
-// and And for words.
+// Entry points: Quantity, Difference, Times and Number for estimates, which Alone and Between make of plain
+// numbers; Amount, Multiple, Rounded, Percent, Percentile, Setting, Fixed and After for plain numbers; Count,
+// Changes and And for words.
 package figure
 
 import (
@@ -45,6 +45,11 @@ func Between(value, low, high float64) lab.Estimate {
 
 // HasInterval reports whether an estimate has both ends of an interval.
 func HasInterval(e lab.Estimate) bool { return e.Low != nil && e.High != nil }
+
+// hasFiniteInterval reports whether an estimate has an interval that can be shown.
+func hasFiniteInterval(e lab.Estimate) bool {
+	return HasInterval(e) && Finite(*e.Low) && Finite(*e.High)
+}
 
 // Number formats an estimate with its interval: "1.17 [1.11, 1.23]". Without
 // an interval it has three significant digits.
@@ -93,6 +98,17 @@ func Factor(e lab.Estimate) string {
 // "32.7 ms [31.6, 33.7]".
 func Quantity(e lab.Estimate, unit string) string {
 	name, factor := Scale(e.Value, unit)
+	return write(e, factor, After(name))
+}
+
+// Difference formats a difference of quantities with its interval. The difference may be near 0: its unit is
+// one in which the farther end of the interval is easy to read.
+func Difference(e lab.Estimate, unit string) string {
+	farthest := math.Abs(e.Value)
+	if hasFiniteInterval(e) {
+		farthest = max(farthest, math.Abs(*e.Low), math.Abs(*e.High))
+	}
+	name, factor := Scale(farthest, unit)
 	return write(e, factor, After(name))
 }
 
@@ -176,7 +192,7 @@ func write(e lab.Estimate, factor float64, suffix string) string {
 // bracketed formats a number, followed by its interval if it has a finite one.
 func bracketed(e lab.Estimate, digits int, suffix string) string {
 	text := Fixed(e.Value, digits) + suffix
-	if !HasInterval(e) || !Finite(*e.Low) || !Finite(*e.High) {
+	if !hasFiniteInterval(e) {
 		return text
 	}
 	return fmt.Sprintf("%s [%s, %s]", text, Fixed(*e.Low, digits), Fixed(*e.High, digits))
