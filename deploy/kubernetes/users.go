@@ -60,10 +60,8 @@ func FromEnvironment(lookup func(string) (string, bool)) (*UserCluster, error) {
 	if u.API, u.Context, err = api.Open(paths, chosen); err != nil {
 		return nil, err
 	}
-	if place, named := lookup(registry.Variable); named {
-		if u.images, err = registry.Parse(place); err != nil {
-			return nil, err
-		}
+	if u.images, err = registry.FromEnvironment(lookup); err != nil {
+		return nil, err
 	}
 	return u, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,6 +33,19 @@ func deployerOf(t *testing.T, f *userstest.Cluster, program string) *Deployer {
 	testset.Must(t, err)
 	users.Starter = f.Starter
 	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, "", f.Label, users)
+}
+
+// TestAnEmptyRegistryIsNone checks that the variable of the registry may be set and empty.
+func TestAnEmptyRegistryIsNone(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config")
+	text := "{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], " +
+		"clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: u, user: {token: t}}]}"
+	testset.Must(t, os.WriteFile(config, []byte(text), 0o600))
+	variables := map[string]string{ConfigVariable: config, ContextVariable: "", registry.Variable: ""}
+	users, err := FromEnvironment(func(name string) (string, bool) { return variables[name], true })
+	if err != nil || users == nil || users.images != nil {
+		t.Errorf("%+v, %v, want a cluster without a registry", users, err)
+	}
 }
 
 // TestMissingRightsAreNamed checks that Preflight asks also for rights that are needed late, such as that to

@@ -43,6 +43,15 @@ type Repository struct {
 	client     *auth.Client
 }
 
+// FromEnvironment returns the repository that Variable names, or nil if it is not set or empty.
+func FromEnvironment(lookup func(string) (string, bool)) (*Repository, error) {
+	text, _ := lookup(Variable)
+	if text == "" {
+		return nil, nil
+	}
+	return Parse(text)
+}
+
 // Parse returns the repository at HOST[:PORT]/PATH, with the login that `docker login` has
 // saved. It uses no TLS for a registry on loopback, or one after http://.
 func Parse(text string) (*Repository, error) {

@@ -40,6 +40,17 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestAnEmptyVariableNamesNoRepository checks that the variable may be set and empty, as scripts leave it.
+func TestAnEmptyVariableNamesNoRepository(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	for text, want := range map[string]bool{"": false, "localhost:5000/cleave": true} {
+		r, err := FromEnvironment(func(name string) (string, bool) { return text, name == Variable })
+		if err != nil || (r != nil) != want {
+			t.Errorf("%q: %+v, %v, want a repository: %t", text, r, err, want)
+		}
+	}
+}
+
 // logIn writes a file as `docker login` does, and makes it the one in use.
 func logIn(t *testing.T, text string) {
 	t.Helper()

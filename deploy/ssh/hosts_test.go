@@ -23,7 +23,7 @@ import (
 func TestNamedHosts(t *testing.T) {
 	for text, says := range map[string]string{
 		"user@a, b,ssh://c:2222": "", "a,a": "named twice", "a,,b": "is no host", "-oProxyCommand=x": "is no host",
-		"a b": "is no host", "": "is no host",
+		"a b": "is no host",
 	} {
 		names, err := Named(func(string) (string, bool) { return text, true })
 		if says == "" && (err != nil || len(names) != 3) ||
@@ -31,8 +31,10 @@ func TestNamedHosts(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", text, names, err, says)
 		}
 	}
-	if names, err := Named(func(string) (string, bool) { return "", false }); len(names) > 0 || err != nil {
-		t.Errorf("without the variable: %q, %v, want no hosts", names, err)
+	for _, set := range []bool{false, true} {
+		if names, err := Named(func(string) (string, bool) { return "", set }); len(names) > 0 || err != nil {
+			t.Errorf("without hosts in the variable (set: %t): %q, %v, want no hosts", set, names, err)
+		}
 	}
 }
 

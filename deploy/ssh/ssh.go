@@ -35,10 +35,10 @@ import (
 // Variable is the environment variable that names the hosts, as for ssh, separated by commas.
 const Variable = "CLEAVE_USE_HOSTS"
 
-// Named returns the hosts that Variable names, or none if it is not set.
+// Named returns the hosts that Variable names, or none if it is not set or empty.
 func Named(lookup func(string) (string, bool)) ([]string, error) {
-	text, set := lookup(Variable)
-	if !set {
+	text, _ := lookup(Variable)
+	if text == "" {
 		return nil, nil
 	}
 	var names []string

@@ -40,12 +40,8 @@ func FromEnvironment(lookup func(string) (string, bool)) (*UserSwarm, error) {
 	if name == "" {
 		return nil, nil
 	}
-	u := &UserSwarm{Name: name}
-	var err error
-	if place, named := lookup(registry.Variable); named {
-		u.images, err = registry.Parse(place)
-	}
-	return u, err
+	images, err := registry.FromEnvironment(lookup)
+	return &UserSwarm{Name: name, images: images}, err
 }
 
 // inspectPatience limits how long a manager may take to describe its swarm.

@@ -31,6 +31,15 @@ func deployerOf(t *testing.T, f *userstest.Swarm, program string) *Deployer {
 	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, f.Label, "", named)
 }
 
+// TestAnEmptyRegistryIsNone checks that the variable of the registry may be set and empty.
+func TestAnEmptyRegistryIsNone(t *testing.T) {
+	variables := map[string]string{Variable: "tcp://127.0.0.1:1", registry.Variable: ""}
+	named, err := FromEnvironment(func(name string) (string, bool) { return variables[name], true })
+	if err != nil || named == nil || named.images != nil {
+		t.Errorf("%+v, %v, want a swarm without a registry", named, err)
+	}
+}
+
 // TestSuiteOnTheUsersSwarm runs the suite of all deployers on a swarm of the user's, and checks that the
 // user's objects there are unchanged after Close.
 func TestSuiteOnTheUsersSwarm(t *testing.T) {
