@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/prometheus/procfs"
@@ -68,18 +69,37 @@ func (id ID) Fate() Fate {
 		return Unknown
 	}
 	stat, err := statOf(id.PID)
-	switch {
-	case err == nil && (strconv.FormatUint(stat.Starttime, 10) != id.Start || stat.State == "Z" ||
-		stat.State == "X"):
-		return Ended
-	case err == nil:
+	if err == nil {
+		isAnother := strconv.FormatUint(stat.Starttime, 10) != id.Start
+		if isAnother || hasEnded(StateOf(stat)) {
+			return Ended
+		}
 		return Running
+	}
 	// A /proc that hides the processes of others (hidepid) says that they are not there.
-	case errors.Is(syscall.Kill(id.PID, 0), syscall.ESRCH):
+	if errors.Is(syscall.Kill(id.PID, 0), syscall.ESRCH) {
 		return Ended
 	}
 	return Unknown
 }
+
+// StateOf returns the state of a process, a letter of proc_pid_stat(5). stat shows only its main thread, as a
+// zombie if other threads outlive that; then it is the state of one of those.
+func StateOf(stat procfs.ProcStat) string {
+	if !hasEnded(stat.State) {
+		return stat.State
+	}
+	threads, _ := procfs.AllThreads(stat.PID) // none if the process was reaped since
+	for _, thread := range threads {
+		if other, err := thread.Stat(); err == nil && !hasEnded(other.State) {
+			return other.State
+		}
+	}
+	return stat.State
+}
+
+// hasEnded reports whether a thread in this state has ended: it is a zombie or dead.
+func hasEnded(state string) bool { return strings.Contains("ZX", state) }
 
 // ownScope returns the Scope of this process. It fails if /proc belongs to another PID
 // namespace, and so shows other numbers.

@@ -89,3 +89,17 @@ func TestAZombieHasEnded(t *testing.T) {
 	}
 	_ = process.Wait() // it was killed
 }
+
+// TestAProcessOutlivesItsMainThread checks that a process runs while one of its threads does, though /proc
+// shows it as a zombie.
+func TestAProcessOutlivesItsMainThread(t *testing.T) {
+	id := idOf(t, testset.Headless(t).Process.Pid)
+	if got := id.Fate(); got != Running {
+		t.Errorf("its fate is %d, want running", got)
+	}
+	testset.Must(t, unix.Kill(id.PID, unix.SIGKILL))
+	testset.Must(t, unix.Waitid(unix.P_PID, id.PID, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	if got := id.Fate(); got != Ended {
+		t.Errorf("after kill -9 its fate is %d, want ended", got)
+	}
+}

@@ -211,14 +211,16 @@ func labelledProcesses() ([]Leftover, error) {
 // labelOf returns the label in the environment of a process, and whether there is one. A
 // process that has ended has none.
 func labelOf(pid int) (string, bool) {
-	one, err := procfs.NewProc(pid)
-	if err != nil {
-		return "", false
-	}
-	environment, _ := one.Environ() // it may have ended
-	for _, variable := range environment {
-		if label, ok := strings.CutPrefix(variable, "CLEAVE_RUN="); ok {
-			return label, true
+	threads, _ := procfs.AllThreads(pid) // none if it has ended
+	for _, thread := range threads {
+		environment, _ := thread.Environ()
+		for _, variable := range environment {
+			if label, ok := strings.CutPrefix(variable, "CLEAVE_RUN="); ok {
+				return label, true
+			}
+		}
+		if len(environment) > 0 { // a main thread that others outlive has none
+			break
 		}
 	}
 	return "", false

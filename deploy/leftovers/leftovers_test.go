@@ -185,6 +185,23 @@ func expectRemoved(t *testing.T, left map[string]Leftover, dir string, process *
 	}
 }
 
+// TestAProcessOutlivesItsMainThread checks that a process has its label while one of its threads lives. /proc
+// then shows it as a zombie without an environment.
+func TestAProcessOutlivesItsMainThread(t *testing.T) {
+	own, err := launch.Own() // `cleave clean` of other tests spares what is this process's
+	testset.Must(t, err)
+	pid := testset.Headless(t, "CLEAVE_RUN="+own.String()).Process.Pid
+	if label, found := labelOf(pid); label != own.String() {
+		t.Errorf("its label is %q (%t), want %s", label, found, own)
+	}
+	if ended, err := endProcess(pid, own.String()); err != nil || !ended {
+		t.Errorf("it was ended: %t, %v", ended, err)
+	}
+	if label, found := labelOf(pid); found {
+		t.Errorf("after kill -9 it has the label %s", label)
+	}
+}
+
 func TestRemoveSparesWhatIsNoLeftoverAnyMore(t *testing.T) {
 	stranger := labelled(t, "x")
 	found := Leftover{process, strconv.Itoa(stranger.Process.Pid), deadLabel(t, "")}

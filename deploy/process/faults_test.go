@@ -140,3 +140,18 @@ func TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9(t *testing.T
 	conductor, units := startConductor(t, dir, l)
 	killConductor(t, conductor, units, dir)
 }
+
+// TestAProcessOutlivesItsMainThread checks that signals reach a process whose main thread has ended, and that
+// it counts as ended only after its other threads.
+func TestAProcessOutlivesItsMainThread(t *testing.T) {
+	pid := testset.Headless(t).Process.Pid
+	choose := func([]entry) []int { return []int{pid} }
+	living, waiting, err := signalUntil(choose, syscall.SIGSTOP, isStopped, pausePatience)
+	if err != nil || len(living) != 1 || len(waiting) > 0 {
+		t.Errorf("of the stopped process live %d, and %d run: %v", len(living), len(waiting), err)
+	}
+	living, _, err = signalUntil(choose, syscall.SIGKILL, neverDone, killPatience)
+	if err != nil || len(living) > 0 {
+		t.Errorf("of the killed process live %d: %v", len(living), err)
+	}
+}

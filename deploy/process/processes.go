@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
 // entry is a process of this host, as /proc/PID/stat shows it.
@@ -34,9 +35,10 @@ func processes() ([]entry, error) {
 		if err != nil {
 			continue // ended since the listing
 		}
+		state := launch.StateOf(stat)
 		all = append(all, entry{
 			pid: stat.PID, parent: stat.PPID, group: stat.PGRP,
-			zombie: stat.State == "Z" || stat.State == "X", stopped: stat.State == "T" || stat.State == "t",
+			zombie: strings.Contains("ZX", state), stopped: strings.Contains("Tt", state),
 		})
 	}
 	return all, nil

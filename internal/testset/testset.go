@@ -5,7 +5,7 @@
 // The selection is an environment variable, because Go's test cache records the variables that a test reads:
 // after `make test`, `make test-all` runs again only the packages that read it.
 //
-// The package also has helpers for tests: Must, TakeDescriptors, CallWithoutDescriptors.
+// The package also has helpers for tests: Must, Headless, TakeDescriptors, CallWithoutDescriptors.
 //
 // Entry points: Need, NeedClusters, All; Must.
 package testset
