@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -51,8 +50,15 @@ type Set struct {
 	launcher  *launch.Launcher
 	switchPID int // of the process whose network has the switch
 	hosts     []*Host
-	mu        sync.Mutex  // guards held
-	held      []*exec.Cmd // the first processes of the switch and the hosts
+	closing   sync.Once  // of the launcher
+	mu        sync.Mutex // guards held
+	held      []first    // also those that have ended
+}
+
+// first is the first process of the switch or of a host.
+type first struct {
+	*exec.Cmd
+	ended chan struct{} // closed when it was reaped
 }
 
 // Host is a simulated host of a set.
@@ -154,7 +160,7 @@ func (h *Host) Kill(ctx context.Context) error {
 	for _, first := range held {
 		if first.Process.Pid == h.First() {
 			_ = first.Process.Kill() // it may have ended
-			_ = first.Wait()         // it was killed
+			<-first.ended
 		}
 	}
 	return deleteLink(ctx, h.set.switchPID, h.port)
@@ -203,20 +209,34 @@ func (s *Set) hold(name string) (pid int, err error) {
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	stdout, err := command.StdoutPipe()
+	var ended <-chan struct{}
 	if err == nil {
-		err = s.launcher.Start(command)
+		ended, err = s.startFirst(command)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", name, err)
 	}
-	s.mu.Lock()
-	s.held = append(s.held, command)
-	s.mu.Unlock()
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "up\n" {
-		_, _ = io.Copy(io.Discard, stdout) // until it has ended
+		<-ended
 		return 0, fmt.Errorf("%s does not come up: %s", name, strings.TrimSpace(stderr.String()))
 	}
 	return command.Process.Pid, nil
+}
+
+// startFirst starts a first process, unless the set was closed. The channel is closed when it was reaped.
+func (s *Set) startFirst(command *exec.Cmd) (ended <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.launcher.Start(command); err != nil {
+		return nil, err
+	}
+	started := first{command, make(chan struct{})}
+	s.held = append(s.held, started)
+	go func() {
+		_ = command.Wait() // it is killed
+		close(started.ended)
+	}()
+	return started.ended, nil
 }
 
 // claim makes the switch and reserves address ranges that no other set of this machine has. The name of the
@@ -347,7 +367,7 @@ func (h *Host) Start(command *exec.Cmd) error {
 	return h.set.launcher.Start(command)
 }
 
-// Close ends the hosts with all their processes. s may be nil.
+// Close ends the hosts with all their processes. A later Boot fails. s may be nil.
 func (s *Set) Close() error {
 	if s == nil {
 		return nil
@@ -359,13 +379,9 @@ func (s *Set) Close() error {
 		_ = first.Process.Kill() // it may have ended
 	}
 	for _, first := range s.held {
-		_ = first.Wait() // it was killed
+		<-first.ended
 	}
-	s.held = nil
-	if s.launcher != nil {
-		s.launcher.Close()
-		s.launcher = nil
-	}
+	s.closing.Do(s.launcher.Close)
 	return err
 }
 

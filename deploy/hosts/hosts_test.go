@@ -249,6 +249,32 @@ func TestHostsAreBootedTogether(t *testing.T) {
 	}
 }
 
+// TestNothingIsBootedAfterClose checks, with the race detector, that a host that is booted while its set is
+// closed ends, too, and that later ones are not started.
+func TestNothingIsBootedAfterClose(t *testing.T) {
+	const label = "000000-10-10"
+	s := newSet(t, label, "alpha")
+	alpha := s.Hosts()[0]
+	first := alpha.First()
+	failed := make(chan error)
+	go func() {
+		var err error
+		for err == nil {
+			err = alpha.Boot(t.Context())
+		}
+		failed <- err
+	}()
+	for alpha.First() == first {
+		time.Sleep(time.Millisecond)
+	}
+	deploytest.NoError(t, s.Close())
+	t.Logf("the boot during Close: %v", <-failed)
+	deploytest.Says(t, alpha.Boot(t.Context()), "closed")
+	if left := deploytest.Processes(label); len(left) > 0 {
+		t.Errorf("the processes %v are left", left)
+	}
+}
+
 // mountsOf returns the mounts on this host of the file system that a folder is in (proc_pid_mountinfo(5):
 // the third field is its device); others come and go with other tests.
 func mountsOf(t *testing.T, folder string) []string {
