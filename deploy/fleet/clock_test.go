@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -66,23 +67,25 @@ func TestALateAnswerIsDropped(t *testing.T) {
 // TestAClockThatIsAheadIsMeasured checks that the offset is found though some answers are
 // slow on their way back.
 func TestAClockThatIsAheadIsMeasured(t *testing.T) {
-	const ahead = 3 * time.Second
-	s, _, orders, say := lone(t)
-	go answerClock(orders, say, "another", ahead, 100*time.Millisecond)
-	readings, err := s.askClocks(t.Context())
-	if err != nil || len(readings) != 1 || readings[0].Shared {
-		t.Fatalf("the clock is read as %+v, %v", readings, err)
-	}
-	r := readings[0]
-	if off := math.Abs(r.OffsetSeconds - ahead.Seconds()); off > r.BoundSeconds {
-		t.Errorf("the clock is found %g s ahead, want %v within %g s", r.OffsetSeconds, ahead, r.BoundSeconds)
-	}
-	if r.BoundSeconds > 0.05 {
-		t.Errorf("the bound is %g s: the slow answers were taken", r.BoundSeconds)
-	}
-	if apart := lab.NewClocks(readings, nil).ApartSeconds; math.Abs(apart-ahead.Seconds()) > 2*r.BoundSeconds {
-		t.Errorf("the clocks are %g s apart, want about %v", apart, ahead)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const ahead = 3 * time.Second
+		s, _, orders, say := lone(t)
+		go answerClock(orders, say, "another", ahead, 100*time.Millisecond)
+		readings, err := s.askClocks(t.Context())
+		if err != nil || len(readings) != 1 || readings[0].Shared {
+			t.Fatalf("the clock is read as %+v, %v", readings, err)
+		}
+		r := readings[0]
+		if off := math.Abs(r.OffsetSeconds - ahead.Seconds()); off > r.BoundSeconds {
+			t.Errorf("the clock is found %g s ahead, want %v within %g s", r.OffsetSeconds, ahead, r.BoundSeconds)
+		}
+		if r.BoundSeconds > 0.05 {
+			t.Errorf("the bound is %g s: the slow answers were taken", r.BoundSeconds)
+		}
+		if apart := lab.NewClocks(readings, nil).ApartSeconds; math.Abs(apart-ahead.Seconds()) > 2*r.BoundSeconds {
+			t.Errorf("the clocks are %g s apart, want about %v", apart, ahead)
+		}
+	})
 }
 
 // TestAUnitThatEndsInsteadOfAnswering checks that askClocks returns an error at once if the unit has ended.

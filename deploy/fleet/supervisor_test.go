@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
@@ -43,6 +44,7 @@ func newPool(t *testing.T, specs []lab.UnitSpec, play func(name string, say func
 		u := NewUnit(spec)
 		u.Commands = commands
 		c.Add(u)
+		t.Cleanup(func() { _ = commands.Close() }) // ends a unit that got no command to stop
 		go func() {
 			defer func() { _ = out.Close() }()
 			lines := bufio.NewScanner(orders)
@@ -107,24 +109,27 @@ func TestUnitsEndStageByStage(t *testing.T) {
 }
 
 func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
-	held := make(chan struct{})
-	defer close(held)
-	specs := []lab.UnitSpec{{Name: "load"}, {Name: "front"}, {Name: "views", Lifecycle: lab.Lifecycle{Stage: 1}}}
-	c := newPool(t, specs, func(name string, _ func(lab.Event)) {
-		if name == "front" {
-			<-held
+	synctest.Test(t, func(t *testing.T) {
+		held := make(chan struct{})
+		defer close(held)
+		views := lab.UnitSpec{Name: "views", Lifecycle: lab.Lifecycle{Stage: 1}}
+		specs := []lab.UnitSpec{{Name: "load"}, {Name: "front"}, views}
+		c := newPool(t, specs, func(name string, _ func(lab.Event)) {
+			if name == "front" {
+				<-held
+			}
+		})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		testset.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
+		time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("enough")) })
+		_, err := c.Reports(ctx)
+		deploytest.Says(t, err, "unit front does not end: enough")
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if slices.Contains(c.steps, "views") {
+			t.Error("a later stage got the command to stop")
 		}
 	})
-	ctx, cancel := context.WithCancelCause(t.Context())
-	testset.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
-	time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("enough")) })
-	_, err := c.Reports(ctx)
-	deploytest.Says(t, err, "unit front does not end: enough")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if slices.Contains(c.steps, "views") {
-		t.Error("a later stage got the command to stop")
-	}
 }
 
 // file returns the event that hands over a piece of a file.
@@ -302,37 +307,39 @@ func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
 // TestTheEndOfAServerOutranksItsClients checks that Failure returns the end of a server, though its
 // clients, whose errors are consequences, noticed it first.
 func TestTheEndOfAServerOutranksItsClients(t *testing.T) {
-	database := foreign("database", lab.Lifecycle{})
-	database.Server = &lab.Server{Kind: "mariadb"}
-	specs := []lab.UnitSpec{{Name: "lead"}, database}
-	s := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
-	select {
-	case <-s.Failed():
-		t.Error("it has failed before it began")
-	default:
-	}
-	s.Fail(errors.New("unit lead failed: connection refused"))
-	s.Fail(errors.New("unit orders failed: connection refused"))
-	go func() {
-		time.Sleep(serverNotice / 4)
-		s.JudgeForeign(NewUnit(specs[1]), "ended by signal: killed")
-	}()
-	_, err := s.Await(t.Context(), lab.EventFinished)
-	if err == nil || !strings.HasPrefix(err.Error(), "mariadb ended by signal: killed") {
-		t.Errorf("Await: %v, want the end of the server", err)
-	}
-	// If no server ends, Failure returns the first error.
-	running := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
-	running.Fail(errors.New("the first"))
-	running.Fail(errors.New("the second"))
-	if err := running.Failure(); err == nil || err.Error() != "the first" {
-		t.Errorf("Failure: %v, want the first", err)
-	}
-	doomed := NewUnit(specs[1])
-	afterKill := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
-	testset.Must(t, afterKill.Doom(doomed))
-	afterKill.JudgeForeign(doomed, "ended by signal: killed")
-	if err := afterKill.Failure(); err != nil {
-		t.Errorf("a server that was killed on purpose: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		database := foreign("database", lab.Lifecycle{})
+		database.Server = &lab.Server{Kind: "mariadb"}
+		specs := []lab.UnitSpec{{Name: "lead"}, database}
+		s := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+		select {
+		case <-s.Failed():
+			t.Error("it has failed before it began")
+		default:
+		}
+		s.Fail(errors.New("unit lead failed: connection refused"))
+		s.Fail(errors.New("unit orders failed: connection refused"))
+		go func() {
+			time.Sleep(serverNotice / 4)
+			s.JudgeForeign(NewUnit(specs[1]), "ended by signal: killed")
+		}()
+		_, err := s.Await(t.Context(), lab.EventFinished)
+		if err == nil || !strings.HasPrefix(err.Error(), "mariadb ended by signal: killed") {
+			t.Errorf("Await: %v, want the end of the server", err)
+		}
+		// If no server ends, Failure returns the first error.
+		running := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+		running.Fail(errors.New("the first"))
+		running.Fail(errors.New("the second"))
+		if err := running.Failure(); err == nil || err.Error() != "the first" {
+			t.Errorf("Failure: %v, want the first", err)
+		}
+		doomed := NewUnit(specs[1])
+		afterKill := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+		testset.Must(t, afterKill.Doom(doomed))
+		afterKill.JudgeForeign(doomed, "ended by signal: killed")
+		if err := afterKill.Failure(); err != nil {
+			t.Errorf("a server that was killed on purpose: %v", err)
+		}
+	})
 }

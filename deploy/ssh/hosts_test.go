@@ -249,7 +249,7 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 	h.AwaitNothing(t, 20*time.Second)
 	deploytest.NoError(t, deploy().Stop())
 	deploytest.NoError(t, d.Close())
-	h.AwaitNothing(t, time.Second)
+	h.AwaitNothing(t, 20*time.Second)
 }
 
 // TestProofIsTheFileOfRoot checks that Proof accepts only a file that root owns, and that Target returns the
