@@ -12,6 +12,12 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
+// TestMain lets the test program be a process without its main thread.
+func TestMain(m *testing.M) {
+	testset.BeHeadless()
+	os.Exit(m.Run())
+}
+
 // idOf returns the ID of a process of this namespace, from the kernel's own table.
 func idOf(t *testing.T, pid int) ID {
 	t.Helper()

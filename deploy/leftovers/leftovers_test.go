@@ -22,6 +22,7 @@ import (
 
 // TestMain makes this test binary a sweeper, too.
 func TestMain(m *testing.M) {
+	testset.BeHeadless()
 	if len(os.Args) == 3 && os.Args[1] == "sweeper" {
 		if err := Sweep(os.Stdin, os.Args[2]); err != nil {
 			_, _ = os.Stderr.WriteString(err.Error()) // the exit status says that it failed, too

@@ -23,6 +23,7 @@ import (
 
 // TestMain lets the test binary play units, janitors, keepers, conductors and foreign programs.
 func TestMain(m *testing.M) {
+	testset.BeHeadless()
 	if len(os.Args) < 3 {
 		os.Exit(m.Run())
 	}

@@ -5,23 +5,36 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// headless is the environment variable with which a test program ends its main thread.
+// headless is the environment variable of processes that Headless has started.
 const headless = "CLEAVE_TEST_HEADLESS"
 
-// init ends the main thread of a process that Headless has started. The threads of Go's runtime stay.
-func init() {
-	if os.Getenv(headless) != "" {
-		_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0) // does not return
+// BeHeadless ends the main thread of a process that Headless has started, and lets others live. It does
+// nothing in other processes.
+func BeHeadless() {
+	if os.Getenv(headless) == "" {
+		return
 	}
+	for range 50 { // each takes a thread, and one of them the main one
+		go func() {
+			runtime.LockOSThread()
+			if syscall.Gettid() == os.Getpid() {
+				_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0) // does not return
+			}
+			select {}
+		}()
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(time.Hour)
 }
 
 // Headless starts a process whose main thread has ended while others live: /proc shows it as a zombie. It
-// ends with the test.
+// ends with the test, whose TestMain must call BeHeadless.
 func Headless(t testing.TB, environment ...string) *exec.Cmd {
 	t.Helper()
 	process := exec.Command(os.Args[0])
