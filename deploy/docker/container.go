@@ -242,7 +242,7 @@ func (c *container) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, removePatience,
 		fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
-	if c.Spec.Foreign && c.Spec.Server == nil { // give it time to clean up
+	if fleet.CleansUp(c.Spec) {
 		_ = c.End(ctx)
 	}
 	err := c.deployment.engine.Remove(ctx, "container", c.Container)
@@ -265,7 +265,8 @@ func (d *deployment) makeVolumes(ctx context.Context, units []lab.UnitSpec) erro
 		}
 		for _, m := range spec.Container.Mounts {
 			name := d.volumeName(m.Source)
-			if m.Kind != lab.MountVolume || m.Source == "" || d.volumes[name] {
+			isNamed := m.Kind == lab.MountVolume && m.Source != ""
+			if !isNamed || d.volumes[name] {
 				continue
 			}
 			d.volumes[name] = true

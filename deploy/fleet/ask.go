@@ -99,7 +99,8 @@ func (u *Unit) readClock(ctx context.Context, ownRun string) (lab.ClockReading, 
 		half := arrived.Sub(asked) / 2
 		if n == 0 || half.Seconds() < best.BoundSeconds {
 			best.BoundSeconds = half.Seconds()
-			best.OffsetSeconds = time.Unix(0, answer.Nanoseconds).Sub(asked.Add(half)).Seconds()
+			theirs := time.Unix(0, answer.Nanoseconds)
+			best.OffsetSeconds = theirs.Sub(asked.Add(half)).Seconds()
 		}
 	}
 	return best, nil

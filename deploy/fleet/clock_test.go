@@ -77,12 +77,14 @@ func TestAClockThatIsAheadIsMeasured(t *testing.T) {
 		}
 		r := readings[0]
 		if off := math.Abs(r.OffsetSeconds - ahead.Seconds()); off > r.BoundSeconds {
-			t.Errorf("the clock is found %g s ahead, want %v within %g s", r.OffsetSeconds, ahead, r.BoundSeconds)
+			t.Errorf("the clock is found %g s ahead, want %v within %g s", r.OffsetSeconds, ahead,
+				r.BoundSeconds)
 		}
 		if r.BoundSeconds > 0.05 {
 			t.Errorf("the bound is %g s: the slow answers were taken", r.BoundSeconds)
 		}
-		if apart := lab.NewClocks(readings, nil).ApartSeconds; math.Abs(apart-ahead.Seconds()) > 2*r.BoundSeconds {
+		apart := lab.NewClocks(readings, nil).ApartSeconds
+		if math.Abs(apart-ahead.Seconds()) > 2*r.BoundSeconds {
 			t.Errorf("the clocks are %g s apart, want about %v", apart, ahead)
 		}
 	})

@@ -84,6 +84,6 @@ const leastPatience = time.Second
 func Patient(
 	ctx context.Context, answered time.Time, patience time.Duration,
 ) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, max(time.Until(answered.Add(patience)), leastPatience),
-		errors.New("it is silent"))
+	left := time.Until(answered.Add(patience))
+	return context.WithTimeoutCause(ctx, max(left, leastPatience), errors.New("it is silent"))
 }

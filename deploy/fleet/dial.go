@@ -32,14 +32,19 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 	// Until the program listens, a new address may refuse connections, have no route, or cause a time-out.
 	return DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
 		connection, err := dialer.DialContext(ctx, "tcp", address)
-		var late net.Error
-		isTemporary := errors.As(err, &late) && late.Timeout() || errors.Is(err, syscall.ECONNREFUSED) ||
+		isTemporary := isTimeout(err) || errors.Is(err, syscall.ECONNREFUSED) ||
 			errors.Is(err, syscall.EHOSTUNREACH)
 		if err != nil && !isTemporary {
 			giveUp(fmt.Errorf("reach the unit at %s: %w", address, err))
 		}
 		return connection, err
 	}, token)
+}
+
+// isTimeout reports whether an error is a time-out of the network.
+func isTimeout(err error) bool {
+	var late net.Error
+	return errors.As(err, &late) && late.Timeout()
 }
 
 // DialThrough calls connect until it returns a connection on which the unit accepts the token. A forwarder on

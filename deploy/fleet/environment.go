@@ -50,7 +50,8 @@ func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]l
 			pairs = append(pairs, "{host:"+peer+"}", host, "{port:"+peer+"}", port)
 		}
 	}
-	return strings.NewReplacer(pairs...).Replace(Placeholders(spec, dir, endpoints).Replace(text))
+	text = Placeholders(spec, dir, endpoints).Replace(text)
+	return strings.NewReplacer(pairs...).Replace(text)
 }
 
 // MakeVolume makes the folder of a unit if it does not exist, and writes the unit's files into the folder. A

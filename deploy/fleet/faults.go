@@ -42,8 +42,8 @@ func (f *Fleet[L]) Harm(ctx context.Context, asked lab.Fault) (proof string, err
 // Heal implements lab.Deployment.
 func (f *Fleet[L]) Heal(ctx context.Context, asked lab.Fault) (err error) {
 	life, runs := f.find(asked.Target)
-	isNode := f.node(asked.Target) != nil
-	if !runs && !isNode && f.Beside != nil {
+	isOurs := runs || f.node(asked.Target) != nil
+	if !isOurs && f.Beside != nil {
 		return f.Beside.Heal(ctx, asked)
 	}
 	switch {
@@ -108,6 +108,7 @@ func (f *Fleet[L]) harm(ctx context.Context, life L, asked lab.Fault) (proof str
 func (f *Fleet[L]) checkHarm(life L, kind lab.FaultKind) error {
 	u := life.unit()
 	p := f.platform
+	replaces := kind.Ends() || kind.Replaces()
 	switch {
 	case u.Spec.Name == f.lead:
 		return errors.New("it leads the trial and cannot have a fault in it")
@@ -115,7 +116,7 @@ func (f *Fleet[L]) checkHarm(life L, kind lab.FaultKind) error {
 		return fmt.Errorf("the deployment %s can do only these to a unit: %v", p.Name, p.Faults)
 	case u.HasEnded():
 		return fmt.Errorf("it has ended%s", u.Log.LastWords())
-	case p.SharesMemory && (kind.Ends() || kind.Replaces()):
+	case p.SharesMemory && replaces:
 		return errors.New("it shares memory with others, which it would not find as it was when it is " +
 			"started again")
 	case p.Refuse != nil:
@@ -230,7 +231,9 @@ func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) 
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("its %s has ended, and %s runs", p.Describe(old), p.Describe(f.Named(name))), nil
+	was := p.Describe(old)
+	is := p.Describe(f.Named(name))
+	return fmt.Sprintf("its %s has ended, and %s runs", was, is), nil
 }
 
 // Values of mayMove, which says whether the next life of a unit may run on another node.

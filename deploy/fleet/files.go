@@ -35,7 +35,7 @@ func (h *handedOver) take(unit string, data json.RawMessage) error {
 	if err := json.Unmarshal(data, &piece); err != nil {
 		return err
 	}
-	if !filepath.IsLocal(piece.File) || filepath.Base(piece.File) != piece.File || piece.File == "." {
+	if !IsFileName(piece.File) {
 		return fmt.Errorf("%q is no plain file name", piece.File)
 	}
 	h.mu.Lock()
@@ -59,13 +59,20 @@ func (h *handedOver) take(unit string, data json.RawMessage) error {
 	return errors.Join(err, file.Close())
 }
 
+// IsFileName reports whether a text is the name of a file, and not a path.
+func IsFileName(text string) bool {
+	isPath := text == "." || filepath.Base(text) != text
+	return filepath.IsLocal(text) && !isPath
+}
+
+// CleansUp reports whether a unit is a foreign program that gets time to clean up at its end. Servers get
+// none.
+func CleansUp(spec lab.UnitSpec) bool { return spec.Foreign && spec.Server == nil }
+
 // EndForeign implements lab.Deployment.
 func (f *Fleet[L]) EndForeign(ctx context.Context) error {
 	f.expectEnds()
-	units := slices.DeleteFunc(f.All(), func(life L) bool {
-		spec := life.unit().Spec
-		return !spec.Foreign || spec.Server != nil
-	})
+	units := slices.DeleteFunc(f.All(), func(life L) bool { return !CleansUp(life.unit().Spec) })
 	var problems []error
 	for _, life := range units {
 		if f.Doom(life.unit()) == nil { // otherwise it has ended, and its end was judged

@@ -25,13 +25,16 @@ func CheckLimits(units []lab.UnitSpec) error {
 	memory := int64(host.Totalram) * int64(host.Unit)
 	var problems []error
 	for _, unit := range units {
-		// written as what is allowed, so that NaN is refused, too
-		if cpu := unit.Limits.CPU; cpu != 0 && !(cpu >= leastCPU && cpu <= float64(runtime.NumCPU())) {
+		cpu := unit.Limits.CPU
+		isAllowed := cpu >= leastCPU && cpu <= float64(runtime.NumCPU()) // false for NaN
+		if cpu != 0 && !isAllowed {
 			problems = append(problems,
 				fmt.Errorf("unit %s cannot be limited to %g processors: this host can do %g to %d",
 					unit.Name, cpu, leastCPU, runtime.NumCPU()))
 		}
-		if bytes := unit.Limits.Memory; bytes != 0 && (bytes < leastMemory || bytes > memory) {
+		bytes := unit.Limits.Memory
+		isAllowed = bytes >= leastMemory && bytes <= memory
+		if bytes != 0 && !isAllowed {
 			problems = append(problems,
 				fmt.Errorf("unit %s cannot be limited to %d bytes of memory: this host can do %d MiB to %d MiB",
 					unit.Name, bytes, leastMemory>>20, memory>>20))

@@ -46,10 +46,11 @@ func (f *Fleet[L]) on(node string) []L {
 func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string, err error) {
 	n := f.platform.Nodes
 	there := f.on(asked.Target)
+	isLong := n.LongestCut > 0 && asked.Heal > n.LongestCut.Seconds()
 	switch {
 	case !slices.Contains(n.Faults, asked.Kind):
 		return "", fmt.Errorf("only these can be done to a node: %v", n.Faults)
-	case asked.Kind == lab.FaultCut && n.LongestCut > 0 && asked.Heal > n.LongestCut.Seconds():
+	case asked.Kind == lab.FaultCut && isLong:
 		return "", fmt.Errorf("%g s are longer than %v, after which units take their conductor for dead",
 			asked.Heal, n.LongestCut)
 	}
@@ -118,7 +119,8 @@ func (f *Fleet[L]) checkLoss(there []L, kind lab.FaultKind) error {
 // watch starts to record when the platform notices that a node is lost.
 func (f *Fleet[L]) watch(node string) {
 	if lost := f.platform.Nodes.Lost; lost != nil {
-		f.losses.watch(f.Watching, node, func(ctx context.Context) (bool, error) { return lost(ctx, node) })
+		isLost := func(ctx context.Context) (bool, error) { return lost(ctx, node) }
+		f.losses.watch(f.Watching, node, isLost)
 	}
 }
 
@@ -172,12 +174,18 @@ const againAtOnce = 16
 // start.
 func (f *Fleet[L]) againAll(ctx context.Context, ended []L) error {
 	again := func(ctx context.Context, life L) error { return f.again(ctx, life, onAnyNode) }
-	isServer := func(life L) bool { return life.unit().Spec.Server != nil }
-	servers := slices.DeleteFunc(slices.Clone(ended), func(life L) bool { return !isServer(life) })
+	var servers, others []L
+	for _, life := range ended {
+		if life.unit().Spec.Server != nil {
+			servers = append(servers, life)
+		} else {
+			others = append(others, life)
+		}
+	}
 	if err := SideBySide(ctx, againAtOnce, servers, again); err != nil {
 		return err
 	}
-	return SideBySide(ctx, againAtOnce, slices.DeleteFunc(slices.Clone(ended), isServer), again)
+	return SideBySide(ctx, againAtOnce, others, again)
 }
 
 // healNode restores a node and returns when its units can be used.

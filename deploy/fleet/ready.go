@@ -46,7 +46,7 @@ func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 	for _, spec := range units {
 		stage := 1
 		switch {
-		case spec.Ready != nil || spec.Readiness.Awaited() || spec.Reached != lab.ReachUsual:
+		case spec.Ready != nil, spec.Readiness.Awaited(), spec.Reached != lab.ReachUsual:
 			stage = 0
 		case spec.Foreign && len(spec.Peers) > 0:
 			stage = 2
@@ -86,8 +86,7 @@ func AwaitVisit(ctx context.Context, u *Unit, address string, visit Visit) error
 			u.markUsable()
 			return nil
 		}
-		var late net.Error
-		isLate := ctx.Err() != nil || errors.As(err, &late) && late.Timeout()
+		isLate := ctx.Err() != nil || isTimeout(err)
 		if last == nil || !isLate { // a timeout would hide the error that explains it
 			last = err
 		}

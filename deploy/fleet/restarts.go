@@ -22,11 +22,12 @@ const (
 func (s *Supervisor) startsAgain(u *Unit, how error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if how == nil || !u.Spec.Restarts || u.doomed || u.Prepares || s.loading || s.stopping {
+	isTooLate := s.loading || s.stopping
+	if how == nil || u.doomed || u.Prepares || isTooLate {
 		return false
 	}
-	u.willRestart = true
-	return true
+	u.willRestart = u.Spec.Restarts
+	return u.willRestart
 }
 
 // beginLoad ends the time in which units start again, so that meters that now read their processes read those

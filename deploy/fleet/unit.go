@@ -169,7 +169,8 @@ func (e *expected) closeIfIn(data []byte) bool {
 		close(e.found)
 		return true
 	}
-	e.since = append(e.since[:0], e.since[max(0, len(e.since)-len(e.text)+1):]...)
+	read := max(0, len(e.since)-len(e.text)+1) // cannot be the begin of the text any more
+	e.since = append(e.since[:0], e.since[read:]...)
 	return false
 }
 

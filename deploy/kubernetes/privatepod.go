@@ -52,10 +52,10 @@ func (s privatePod) Pause(ctx context.Context) (proof string, err error) {
 // Resume implements fleet.Instance.
 func (s privatePod) Resume(ctx context.Context) error { return s.pod.node.Resume(ctx, s.pod.container) }
 
-// end implements sitePod. A foreign program that is no server gets time to clean up.
+// end implements sitePod.
 func (s privatePod) end(ctx context.Context) (err error) {
 	p := s.pod
-	if p.Spec.Foreign && p.Spec.Server == nil && p.runs() {
+	if fleet.CleansUp(p.Spec) && p.runs() {
 		err = p.End(ctx)
 	}
 	if p.node != nil {
@@ -80,7 +80,8 @@ func (p *pod) bind() error {
 
 // runs reports whether the program of the pod runs: a later process of the same ID is not that program.
 func (p *pod) runs() bool {
-	return p.HostPID() != 0 && syscall.Kill(p.HostPID(), 0) == nil && p.node.PID(p.container) == p.HostPID()
+	pid := p.HostPID()
+	return pid != 0 && syscall.Kill(pid, 0) == nil && p.node.PID(p.container) == pid
 }
 
 // kill ends the first process of the container, with which the kernel ends all others, and waits until it is

@@ -66,7 +66,8 @@ func (d *deployment) checkUnprotected(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
 		h := d.hosts[d.places[spec.Name]]
-		if spec.Server != nil && spec.Server.OpensFirst && isPublic(h.address) {
+		opensFirst := spec.Server != nil && spec.Server.OpensFirst
+		if opensFirst && isPublic(h.address) {
 			problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("%s (%s) lets everybody log in for a moment "+
 				"when it starts, and host %s is called at the public address %s: call it at a private one (HostName in "+
 				"the configuration of ssh), or choose another server (--backing)", spec.Name, spec.Server.Kind, h.name,
@@ -85,12 +86,15 @@ func isPublic(text string) bool {
 		return true
 	}
 	address = address.Unmap()
+	if address.IsPrivate() || address.IsLoopback() || address.IsLinkLocalUnicast() {
+		return false
+	}
 	for _, inside := range []string{"100.64.0.0/10", "198.18.0.0/15"} {
 		if netip.MustParsePrefix(inside).Contains(address) {
 			return false
 		}
 	}
-	return !address.IsPrivate() && !address.IsLoopback() && !address.IsLinkLocalUnicast()
+	return true
 }
 
 // sendAll sends the unit programs that the units run to all hosts.

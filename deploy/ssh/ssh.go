@@ -148,7 +148,7 @@ func check(spec lab.UnitSpec) error {
 	case spec.Floats != "":
 		return refuse("shares the address %s with others, and addresses of other hosts are not ours to give",
 			spec.Floats)
-	case len(spec.Mounts)+len(spec.Reads) > 0 || spec.Leaves != "" || spec.Dir != "":
+	case len(spec.Mounts) > 0, len(spec.Reads) > 0, spec.Leaves != "", spec.Dir != "":
 		return refuse("works with folders of this host, which others do not have")
 	case len(spec.Binds) > 0:
 		return refuse("listens on %v, which are addresses of this host", spec.Binds)

@@ -69,7 +69,8 @@ func Serve(in io.ReadCloser, out io.Writer, program string, meter lab.Meter) (er
 		return err
 	}
 	ended := make(chan struct{})
-	go server.ServeConn(&stream{ReadCloser: in, Writer: out, ended: sync.OnceFunc(func() { close(ended) })})
+	end := sync.OnceFunc(func() { close(ended) })
+	go server.ServeConn(&stream{ReadCloser: in, Writer: out, ended: end})
 	for {
 		select {
 		case <-ended:

@@ -39,7 +39,7 @@ func (h *Host) Open(trial Trial, ports *[]int) (err error) {
 	if h.trial != nil {
 		return errors.New("a trial is under way on this host")
 	}
-	if filepath.Base(trial.Name) != trial.Name || trial.Name == "." || trial.Name == ".." {
+	if !fleet.IsFileName(trial.Name) {
 		return fmt.Errorf("%q cannot be the name of a trial's folder", trial.Name)
 	}
 	if h.probe != nil {
