@@ -77,8 +77,9 @@ func Make(root, label, trial, unit string, limits lab.Limits) (_ *Group, err err
 			err = errors.Join(fmt.Errorf("limit unit %s to %s: %w", unit, limits, err), g.Remove())
 		}
 	}()
-	quota := strconv.FormatInt(int64(limits.CPU*float64(period.Microseconds())), 10)
-	per := strconv.FormatInt(period.Microseconds(), 10)
+	micros := period.Microseconds()
+	quota := strconv.FormatInt(int64(limits.CPU*float64(micros)), 10)
+	per := strconv.FormatInt(micros, 10)
 	bytes := strconv.FormatInt(limits.Memory, 10)
 	if g.unified {
 		g.cpu = filepath.Join(root, folder)

@@ -48,9 +48,12 @@ func Own() (ID, error) {
 	return ID{Scope: scope, PID: os.Getpid(), Start: strconv.FormatUint(stat.Starttime, 10)}, nil
 }
 
+// idForm is the form of an ID as text.
+var idForm = regexp.MustCompile(`^([0-9a-f]{6})-([1-9][0-9]{0,9})-([0-9]{1,20})$`)
+
 // ParseID returns the ID that String has written as text, and whether text is one.
 func ParseID(text string) (ID, bool) {
-	parts := regexp.MustCompile(`^([0-9a-f]{6})-([1-9][0-9]{0,9})-([0-9]{1,20})$`).FindStringSubmatch(text)
+	parts := idForm.FindStringSubmatch(text)
 	if parts == nil {
 		return ID{}, false
 	}
@@ -105,7 +108,8 @@ func hasEnded(state string) bool { return strings.Contains("ZX", state) }
 // namespace, and so shows other numbers.
 func ownScope() (string, error) {
 	shown, err := os.Readlink("/proc/self")
-	if errors.Is(err, fs.ErrNotExist) || err == nil && shown != strconv.Itoa(os.Getpid()) {
+	isAnother := err == nil && shown != strconv.Itoa(os.Getpid())
+	if isAnother || errors.Is(err, fs.ErrNotExist) {
 		return "", errors.New("/proc does not show the processes of this PID namespace: mount one there, as " +
 			"unshare --mount-proc does")
 	}

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,6 +62,12 @@ func (l *Launcher) Start(command *exec.Cmd, cores ...int) error {
 	case <-l.closed:
 		return errors.New("the launcher of processes was closed")
 	}
+}
+
+// Command returns a command of a program, which has its own arguments, with further arguments.
+func Command(program []string, further ...string) *exec.Cmd {
+	arguments := slices.Concat(program[1:], further)
+	return exec.Command(program[0], arguments...)
 }
 
 // startOn starts a command on this thread, which is bound to the cores during the start.

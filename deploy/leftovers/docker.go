@@ -34,7 +34,8 @@ func Docker(wanted func(label string) bool) ([]Leftover, error) {
 	for _, object := range objects {
 		// The ID of an image is its name. One of another name is the user's, even with the label, which docker
 		// commit copies to it.
-		if wanted(object.Label) && (object.Kind != "image" || strings.HasPrefix(object.ID, ImageName)) {
+		isUsers := object.Kind == "image" && !strings.HasPrefix(object.ID, ImageName)
+		if wanted(object.Label) && !isUsers {
 			found = append(found, Leftover{object.Kind, object.ID, object.Label})
 		}
 	}

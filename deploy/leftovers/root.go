@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -104,7 +105,7 @@ func checkParents(path string) error {
 		if err != nil {
 			return err
 		}
-		if by := owner(info); by != 0 && by != os.Geteuid() && by != nobody {
+		if by := owner(info); !slices.Contains([]int{0, os.Geteuid(), nobody}, by) {
 			return fmt.Errorf("%s lies in %s, which belongs to user %d: %s", path, dir, by, elsewhere)
 		}
 		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {

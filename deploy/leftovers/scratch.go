@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
 // lockName is the file in a private directory that its conductor, and afterwards the
@@ -51,7 +53,7 @@ func Claim(root, label string, sweeper []string) (*Scratch, error) {
 
 // startSweeper starts the sweeper, with the variables that it needs to reach Docker and the user's clusters.
 func (s *Scratch) startSweeper(sweeper []string) error {
-	command := exec.Command(sweeper[0], append(slices.Clone(sweeper[1:]), s.Dir)...)
+	command := launch.Command(sweeper, s.Dir)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to this session or group must not end it
 	command.Dir = "/"
 	command.Stderr = &s.notes

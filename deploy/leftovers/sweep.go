@@ -104,14 +104,15 @@ func endProcesses(label, dir string) error {
 // removeDir removes a private directory, and the root if it is then empty. It does not follow links in the
 // directory.
 func removeDir(root *os.Root, label string) error {
+	dir := filepath.Join(root.Name(), label)
 	for begin := time.Now(); ; time.Sleep(pollEvery) {
-		err := errors.Join(volume.UnmountBelow(filepath.Join(root.Name(), label)), root.RemoveAll(label))
+		err := errors.Join(volume.UnmountBelow(dir), root.RemoveAll(label))
 		if err == nil {
 			_ = os.Remove(root.Name()) // refused while another conductor runs
 			return nil
 		}
 		if time.Since(begin) > removePatience {
-			return fmt.Errorf("remove %s: %w", filepath.Join(root.Name(), label), err)
+			return fmt.Errorf("remove %s: %w", dir, err)
 		}
 	}
 }
@@ -135,7 +136,8 @@ func processesOf(label, dir string) (labelled, others []int, err error) {
 			continue
 		}
 		work, err := one.Cwd()
-		if err == nil && (work == dir || strings.HasPrefix(work, dir+"/")) {
+		isInside := work == dir || strings.HasPrefix(work, dir+"/")
+		if err == nil && isInside {
 			others = append(others, one.PID)
 		}
 	}

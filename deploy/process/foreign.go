@@ -7,11 +7,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"syscall"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -41,7 +41,7 @@ func (d *deployment) keeperCommand(spec lab.UnitSpec, grace time.Duration) (*exe
 	for _, argument := range spec.Args {
 		kept.program = append(kept.program, fill.Replace(argument))
 	}
-	command := exec.Command(keeper[0], append(slices.Clone(keeper[1:]), kept.arguments()...)...)
+	command := launch.Command(keeper, kept.arguments()...)
 	command.Dir = workDir
 	command.Env = append(inherited(), d.environment(spec)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

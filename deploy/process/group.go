@@ -13,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/volume"
 )
 
@@ -29,7 +30,7 @@ type group struct {
 // startGroup starts the janitor as the leader of a new process group. The janitor
 // must outlive the conductor, so it gets no Pdeathsig.
 func startGroup(janitor []string, dir, label string) (*group, error) {
-	command := exec.Command(janitor[0], append(janitor[1:len(janitor):len(janitor)], dir)...)
+	command := launch.Command(janitor, dir)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Stderr = &fleet.Tail{}
 	command.Env = []string{"CLEAVE_RUN=" + label}

@@ -112,7 +112,11 @@ func CheckMemory(units int, each, shared int64) error {
 		return nil // the free memory is unknown
 	}
 	memory, err := proc.Meminfo()
-	if free := memory.MemAvailableBytes; err == nil && free != nil && *free < uint64(needed) {
+	free := memory.MemAvailableBytes
+	if err != nil || free == nil {
+		return nil
+	}
+	if *free < uint64(needed) {
 		return fmt.Errorf("%d units need about %d MiB of memory, %d MiB are free: end other programs or choose "+
 			"fewer workers", units, needed>>20, *free>>20)
 	}

@@ -288,8 +288,8 @@ func (m *sharedFiles) stopAndAdd(kept keptProgram) {
 
 // add adds a path unless it is no file of shared memory, removed, or known.
 func (m *sharedFiles) add(path string) {
-	if strings.HasPrefix(path, sharedMemoryFolder) && !strings.HasSuffix(path, " (deleted)") &&
-		!slices.Contains(*m, path) {
+	isFile := strings.HasPrefix(path, sharedMemoryFolder) && !strings.HasSuffix(path, " (deleted)")
+	if isFile && !slices.Contains(*m, path) {
 		*m = append(*m, path)
 	}
 }

@@ -182,8 +182,12 @@ func sockets(pid int) map[string]bool {
 func Listeners(pid int, table string) (all [][]string) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
 	for line := range strings.Lines(string(text)) {
+		columns := strings.Fields(line)
+		if len(columns) <= 6 {
+			continue
+		}
 		// The fourth column is the state, 0A for LISTEN; of a Unix socket the flags, 00010000 if it accepts.
-		if columns := strings.Fields(line); len(columns) > 6 && (columns[3] == "0A" || columns[3] == "00010000") {
+		if state := columns[3]; state == "0A" || state == "00010000" {
 			all = append(all, columns)
 		}
 	}
