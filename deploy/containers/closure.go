@@ -71,8 +71,11 @@ func closure(programs []string) ([]string, error) {
 	var linked []string // programs and libraries
 	for path := range strings.Lines(listed) {
 		path = inUsr(strings.TrimSpace(path))
+		if !belongsInImage(path) {
+			continue
+		}
 		info, err := os.Lstat(path)
-		if err != nil || info.IsDir() || !belongsInImage(path) {
+		if err != nil || info.IsDir() {
 			continue
 		}
 		found[path] = true
@@ -95,20 +98,29 @@ func sameSource(packages []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources := map[string]bool{}
+	var rows [][]string
 	for line := range strings.Lines(all) {
-		if words := strings.Fields(line); len(words) == 4 && slices.Contains(packages, words[1]) {
-			sources[words[2]] = true
+		if row := strings.Fields(line); len(row) == 4 {
+			rows = append(rows, row)
+		}
+	}
+	sources := map[string]bool{}
+	for _, row := range rows {
+		if slices.Contains(packages, row[1]) {
+			sources[row[2]] = true
 		}
 	}
 	var related []string
-	for line := range strings.Lines(all) {
-		if words := strings.Fields(line); len(words) == 4 && sources[words[2]] && words[3] == "installed" {
-			related = append(related, words[0])
+	for _, row := range rows {
+		if sources[row[2]] && row[3] == "installed" {
+			related = append(related, row[0])
 		}
 	}
 	return related, nil
 }
+
+// libraryLine matches a line of ldd with a library.
+var libraryLine = regexp.MustCompile(`(?m)^\s+(?:\S+ => )?(/\S+) \(0x`)
 
 // librariesOf returns the paths of the libraries that programs and libraries are linked with, and of the
 // loader.
@@ -122,8 +134,7 @@ func librariesOf(linked []string) ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	for _, match := range regexp.MustCompile(`(?m)^\s+(?:\S+ => )?(/\S+) \(0x`).
-		FindAllStringSubmatch(string(listed), -1) {
+	for _, match := range libraryLine.FindAllStringSubmatch(string(listed), -1) {
 		if path := inUsr(match[1]); !slices.Contains(all, path) {
 			all = append(all, path)
 		}
@@ -194,19 +205,22 @@ func writeFile(archive *tar.Writer, path string) error {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		to, err := os.Readlink(path)
 		target, missing := os.Stat(path)
-		// a link stays one if it leads nowhere or to a folder, or if it is not named like a library
-		if err != nil || missing != nil || target.IsDir() || !strings.Contains(filepath.Base(path), ".so") {
+		leadsToFile := missing == nil && !target.IsDir()
+		isLibrary := leadsToFile && strings.Contains(filepath.Base(path), ".so")
+		if err != nil || !isLibrary {
 			return errors.Join(err, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name,
 				Linkname: to, Mode: 0o777}))
 		}
 		info = target
 	}
-	if !info.Mode().IsRegular() || info.Mode().Perm()&0o004 == 0 {
+	mode := info.Mode()
+	isReadable := mode&0o004 != 0
+	if !mode.IsRegular() || !isReadable {
 		return nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	return writeAs(archive, name, int64(info.Mode().Perm()), text)
+	return writeAs(archive, name, int64(mode.Perm()), text)
 }

@@ -102,7 +102,11 @@ const Nobody = 65534
 // Its container mounts this host's /etc, whose secrets it must not read. A user's command, which has a folder
 // (spec.Dir), runs as the conductor's user instead, so that it can write to that folder.
 func Unprivileged(spec lab.UnitSpec) bool {
-	return spec.Server != nil || spec.Foreign && spec.Image == "" && spec.Dir == ""
+	if spec.Server != nil {
+		return true
+	}
+	isUsers := spec.Image != "" || spec.Dir != ""
+	return spec.Foreign && !isUsers
 }
 
 // serverUser returns the user of servers and other programs of this host in containers. It is the conductor's

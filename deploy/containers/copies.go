@@ -106,7 +106,8 @@ func readMount(m lab.ContainerMount, add func(FileCopy) error) error {
 func Packed(orders lab.StarterOrders, most int) ([]byte, error) {
 	var into bytes.Buffer
 	writer := gzip.NewWriter(&into)
-	err := errors.Join(json.NewEncoder(writer).Encode(orders), writer.Close())
+	err := json.NewEncoder(writer).Encode(orders)
+	err = errors.Join(err, writer.Close())
 	if err == nil && into.Len() > most {
 		err = fmt.Errorf("its files have %d bytes when they are compressed, and a secret holds %d: "+
 			"give it less to begin with, such as fewer operations", into.Len(), most)

@@ -140,8 +140,9 @@ func pathOfFiles(dir string, spec lab.UnitSpec, mount int) string {
 // them. It makes the folders of volumes.
 func (t Trial) describedMounts(spec lab.UnitSpec) (all []lab.ContainerMount, err error) {
 	for i, m := range spec.Container.Mounts {
+		isCopied := m.Kind == lab.MountFiles || m.Kind == lab.MountBind
 		switch {
-		case t.Apart && (m.Kind == lab.MountFiles || m.Kind == lab.MountBind):
+		case t.Apart && isCopied:
 			continue
 		case t.Apart && m.Kind == lab.MountVolume:
 			m.Source = ""
@@ -162,8 +163,8 @@ func (t Trial) describedMounts(spec lab.UnitSpec) (all []lab.ContainerMount, err
 		}
 		all = append(all, m)
 	}
-	// Clusters have no option for the size of /dev/shm.
-	if size := spec.Container.ShmSize; size > 0 && (t.VolumesInDir || t.Apart) {
+	isOnCluster := t.VolumesInDir || t.Apart // which has no option for the size of /dev/shm
+	if size := spec.Container.ShmSize; size > 0 && isOnCluster {
 		all = append(all, lab.ContainerMount{Kind: lab.MountMemory, Target: "/dev/shm",
 			Options: fmt.Sprintf("size=%d", size)})
 	}

@@ -161,7 +161,8 @@ func firstProgram(content string) string {
 // path of a program of ours, what registryContent returns, or "" for none. The image has the starter, too. An
 // image without a program has the name of the starter.
 func RegistryImage(content, starter string) (name string, config, layer []byte, err error) {
-	name = strings.ToLower(filepath.Base(cmp.Or(firstProgram(content), starter)))
+	program := cmp.Or(firstProgram(content), starter)
+	name = strings.ToLower(filepath.Base(program))
 	if list, ofHost := strings.CutPrefix(content, hostProgram); ofHost {
 		config, layer, err = imageOf(strings.Split(list, programSeparator), starter)
 	} else {

@@ -77,7 +77,8 @@ func UnitProgram(folder string, spec lab.UnitSpec) string {
 func programOf(spec lab.UnitSpec) (string, error) {
 	var target, calledIn string // the file itself, and the folder in which it was found
 	program := spec.Program
-	if strings.Contains(program, "/") && !filepath.IsAbs(program) && spec.Dir != "" {
+	isRelative := strings.Contains(program, "/") && !filepath.IsAbs(program)
+	if isRelative && spec.Dir != "" {
 		program = filepath.Join(spec.Dir, program)
 	}
 	called, err := exec.LookPath(program)

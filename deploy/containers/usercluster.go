@@ -109,10 +109,15 @@ func (u UserCluster) check(spec lab.UnitSpec, users map[string]string) error {
 	}):
 		return refuse("shall have the faults %v, for some of which Cleave needs powers on the nodes of %s that "+
 			"it does not have", u.forStarter(spec), u.Name)
-	case spec.Node != "" && len(u.Nodes) > 0 && !slices.Contains(u.Nodes, spec.Node):
+	case spec.Node != "" && !u.mayHave(spec.Node):
 		return fmt.Errorf("unit %s names the node %s, and %s has %s", spec.Name, spec.Node, u.Name, u.NoNode)
 	}
 	return nil
+}
+
+// mayHave reports whether the cluster has a node, or does not list its nodes.
+func (u UserCluster) mayHave(node string) bool {
+	return len(u.Nodes) == 0 || slices.Contains(u.Nodes, node)
 }
 
 // checkDescribed returns why a described container cannot run on the cluster's nodes. users maps the volumes

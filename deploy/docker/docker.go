@@ -101,19 +101,17 @@ const (
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	servers, contained, rest := containers.Split(layout)
+	running := slices.Concat(servers, contained)
 	noDocker := missing(ctx)
 	problems := []error{
-		noDocker, d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
-		fleet.CheckLimits(slices.Concat(servers, contained)),
-		volume.CheckFaults(slices.Concat(servers, contained)),
-		checkHost(len(servers) + len(contained)), d.checkPorts(contained),
-		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
-			images.HasUserImage)),
+		noDocker, d.processes.Preflight(ctx, rest), containers.CheckBeside(rest), fleet.CheckLimits(running),
+		volume.CheckFaults(running), checkHost(len(running)), d.checkPorts(contained),
+		containers.CheckPrograms(d.programs, images.Without(layout)),
 	}
 	if noDocker == nil { // without a daemon all images would be missing, too
 		problems = append(problems, images.Check(ctx, contained))
 	}
-	all := slices.Concat(servers, contained, layout.Prepare)
+	all := slices.Concat(running, layout.Prepare)
 	if nodes := d.nodesOf(all); len(nodes) > 0 {
 		problems = append(problems, containers.CheckServices(layout.Services, "docker-host and without nodes"),
 			checkCount(len(nodes)))

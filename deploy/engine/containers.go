@@ -192,12 +192,25 @@ func (c *Client) Wait(
 ) (code int, outOfMemory bool, err error) {
 	var ended struct{ StatusCode int }
 	err = c.exchange(ctx, http.MethodPost, "/containers/"+name+"/wait", nil, nil, &ended)
-	if err == nil && ended.StatusCode != 0 && !killed() {
-		seen, gone := c.Inspect(ctx, name)
-		outOfMemory = gone == nil && (seen.State.OOMKilled ||
-			seen.HostConfig.Memory > 0 && ended.StatusCode == statusKilled && c.lacksMemory(ctx, name, seen))
+	hasFailed := err == nil && ended.StatusCode != 0
+	if hasFailed && !killed() {
+		outOfMemory = c.ranOutOfMemory(ctx, name, ended.StatusCode)
 	}
 	return ended.StatusCode, outOfMemory, named("wait for the container", name, err)
+}
+
+// ranOutOfMemory reports whether the kernel has killed a container at its limit of memory.
+func (c *Client) ranOutOfMemory(ctx context.Context, name string, status int) bool {
+	seen, err := c.Inspect(ctx, name)
+	switch {
+	case err != nil:
+		return false
+	case seen.State.OOMKilled:
+		return true
+	case seen.HostConfig.Memory > 0 && status == statusKilled:
+		return c.lacksMemory(ctx, name, seen)
+	}
+	return false
 }
 
 const (
@@ -277,7 +290,8 @@ func (o *output) Read(into []byte) (int, error) {
 		}
 		o.left = binary.BigEndian.Uint32(head[4:])
 	}
-	n, err := o.from.Read(into[:min(len(into), int(o.left))])
+	most := min(len(into), int(o.left))
+	n, err := o.from.Read(into[:most])
 	o.left -= uint32(n)
 	return n, err
 }

@@ -20,6 +20,11 @@ import (
 // HasUserImage reports whether a unit is a container of a user's image.
 func HasUserImage(spec lab.UnitSpec) bool { return spec.Image != "" }
 
+// Without returns the preparations and units of a layout that are no containers of users' images.
+func Without(layout lab.Layout) []lab.UnitSpec {
+	return slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), HasUserImage)
+}
+
 // Check returns an error for units whose images this host's Docker does not have.
 func Check(ctx context.Context, units []lab.UnitSpec) error {
 	if !slices.ContainsFunc(units, HasUserImage) {

@@ -104,12 +104,18 @@ func (a *accounts) add(all []api.PodMetrics, err error, now time.Time) {
 			a.err = err
 			continue
 		}
-		if pod == nil || len(pod.figures) > 0 && !m.Timestamp.After(pod.figures[len(pod.figures)-1].end) {
+		if pod == nil || !pod.isNew(m.Timestamp) {
 			continue
 		}
 		pod.figures = append(pod.figures, figure{begin: m.Timestamp.Add(-window), end: m.Timestamp,
 			received: now, cores: cores})
 	}
+}
+
+// isNew reports whether a time is later than those of all figures.
+func (a *account) isNew(at time.Time) bool {
+	n := len(a.figures)
+	return n == 0 || at.After(a.figures[n-1].end)
 }
 
 // Accounts implements lab.Deployment. The figures of a unit are means over its samples, and the
@@ -158,18 +164,22 @@ func (d *deployment) Accounts(from, to time.Time) (usage []lab.PlatformUsage, no
 // count of the control group over the same window. It skips windows for which there is no such count.
 func (a *account) sum(byUnit map[string]lab.PlatformUsage, from, to time.Time) {
 	for _, f := range a.figures {
-		middle := f.begin.Add(f.end.Sub(f.begin) / 2)
+		window := f.end.Sub(f.begin)
+		middle := f.begin.Add(window / 2)
+		if middle.Before(from) || middle.After(to) {
+			continue
+		}
 		begin, hasBegin := a.countAt(f.begin)
 		end, hasEnd := a.countAt(f.end)
-		if !hasBegin || !hasEnd || middle.Before(from) || middle.After(to) {
+		if !hasBegin || !hasEnd {
 			continue
 		}
 		sum := byUnit[a.unit]
 		sum.Samples++
-		sum.WindowSeconds += f.end.Sub(f.begin).Seconds()
+		sum.WindowSeconds += window.Seconds()
 		sum.Millicores += 1000 * f.cores
 		sum.MostMillicores = max(sum.MostMillicores, 1000*f.cores)
-		sum.GroupMillicores += 1000 * (end - begin).Seconds() / f.end.Sub(f.begin).Seconds()
+		sum.GroupMillicores += 1000 * (end - begin).Seconds() / window.Seconds()
 		sum.LagSeconds += f.received.Sub(middle).Seconds()
 		byUnit[a.unit] = sum
 	}
@@ -183,7 +193,8 @@ func (a *account) countAt(at time.Time) (time.Duration, bool) {
 		if at.Before(before.at) || at.After(after.at) {
 			continue
 		}
-		part := at.Sub(before.at).Seconds() / after.at.Sub(before.at).Seconds()
+		between := after.at.Sub(before.at)
+		part := at.Sub(before.at).Seconds() / between.Seconds()
 		return before.used + time.Duration(part*float64(after.used-before.used)), true
 	}
 	return 0, false

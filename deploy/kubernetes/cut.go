@@ -117,9 +117,11 @@ func (d *deployment) join(ctx context.Context, p *pod) error {
 	if err := d.filter(ctx, p, dropNothing); err != nil {
 		return err
 	}
-	err := d.awaitAnswer(ctx, p)
-	if err != nil || p.Spec.Container == nil || p.probe(p.Spec.Container.Health) == nil {
+	if err := d.awaitAnswer(ctx, p); err != nil {
 		return err
+	}
+	if p.Spec.Container == nil || p.probe(p.Spec.Container.Health) == nil {
+		return nil
 	}
 	return p.awaitDeclared(ctx)
 }

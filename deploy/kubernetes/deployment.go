@@ -155,7 +155,8 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 			continue
 		}
 		for i, name := range spec.Endpoints() {
-			address := net.JoinHostPort(d.Named(spec.Name).address, strconv.Itoa(containers.PortsOf(spec)[i]))
+			port := strconv.Itoa(containers.PortsOf(spec)[i])
+			address := net.JoinHostPort(d.Named(spec.Name).address, port)
 			if relay := d.Relays[name]; relay != nil {
 				relay.SetTarget(address)
 				continue

@@ -123,17 +123,24 @@ func (m *kubeletMetering) read(ctx context.Context) (silent map[string]error) {
 			if err != nil {
 				silent[node] = err
 			}
-			for _, c := range m.byPod {
-				if c.node == node && c.why == "" && api.Forbidden(err) {
-					c.why = fmt.Sprintf("the cluster %s does not let you read what its nodes count: have its "+
-						"administrator give you a ClusterRole with the rule {apiGroups: [\"\"], resources: [nodes/proxy], "+
-						"verbs: [get]} (docs/deploying.md)", m.cluster.name)
-				}
+			if api.Forbidden(err) {
+				m.giveUp(node)
 			}
 			m.store(pods)
 			return nil
 		})
 	return silent
+}
+
+// giveUp records that we may not read the samples of a node. The mutex is held.
+func (m *kubeletMetering) giveUp(node string) {
+	for _, c := range m.byPod {
+		if c.node == node && c.why == "" {
+			c.why = fmt.Sprintf("the cluster %s does not let you read what its nodes count: have its "+
+				"administrator give you a ClusterRole with the rule {apiGroups: [\"\"], "+
+				"resources: [nodes/proxy], verbs: [get]} (docs/deploying.md)", m.cluster.name)
+		}
+	}
 }
 
 // store stores the new samples in the answer of a kubelet. The mutex is held.
@@ -184,7 +191,7 @@ func (m *kubeletMetering) lacksSamples(
 		before, answered := known[c]
 		err := silent[c.node]
 		switch {
-		case c.why != "" || answered && c.last.at.After(before):
+		case c.why != "", answered && c.last.at.After(before):
 		case late && err != nil:
 			c.why = fmt.Sprintf("the kubelet of node %s says nothing of its containers: %v", c.node, err)
 		case late:

@@ -92,8 +92,8 @@ func (p *pod) Start(ctx context.Context) (err error) {
 	if err := containers.MakeVolume(d.dir, p.Spec, d.trialOf(p.Spec).Endpoints); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, d.cluster.patience, fmt.Errorf("not up after %v",
-		d.cluster.patience))
+	patience := d.cluster.patience
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not up after %v", patience))
 	defer cancel()
 	if err := p.run(ctx); err != nil {
 		return fmt.Errorf("start unit %s: %w", p.Spec.Name, err)
@@ -216,7 +216,8 @@ func started(pod api.Pod, gone bool) (bool, error) {
 		}
 	}
 	state := pod.Status.ContainerStatuses[0].State
-	return (state.Running != nil && pod.Status.PodIP != "") || state.Terminated != nil, nil
+	isReachable := state.Running != nil && pod.Status.PodIP != ""
+	return isReachable || state.Terminated != nil, nil
 }
 
 // hopeless returns an error if a container that waits will never run. waiting is nil if it does not wait.
@@ -356,8 +357,7 @@ func (p *pod) await() {
 	defer close(p.Ended)
 	d := p.deployment
 	// On a private cluster only faults cut off nodes, and the pods there go on running.
-	isUsers := d.deployer.images.IsRemote
-	isLost := func(pod api.Pod) bool { return isUsers && lost(pod) }
+	isLost := func(pod api.Pod) bool { return d.deployer.images.IsRemote && lost(pod) }
 	state, err := d.pods.awaitPod(p.life, p.name, func(pod api.Pod, gone bool) (bool, error) {
 		return gone || isLost(pod) || ended(pod) != nil, nil
 	})
@@ -422,7 +422,8 @@ func (p *pod) evict(ctx context.Context) error {
 // delete has the cluster delete the pod, and give its programs a time to end.
 func (p *pod) delete(ctx context.Context, grace time.Duration) error {
 	c := p.deployment.cluster
-	return c.API.Delete(ctx, c.ours("pods", p.name)+"?gracePeriodSeconds="+strconv.Itoa(int(grace.Seconds())))
+	query := fmt.Sprintf("?gracePeriodSeconds=%d", grace/time.Second)
+	return c.API.Delete(ctx, c.ours("pods", p.name)+query)
 }
 
 // remove ends the pod, whatever state it is in, and removes it.

@@ -41,14 +41,14 @@ func (s *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
 	d := s.deployer
 	servers, contained, rest := containers.Split(layout)
 	pods := slices.Concat(servers, contained)
+	threads := len(pods) * threadsPerPod
 	problems := []error{
 		Missing(), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest), fleet.CheckLimits(pods),
 		fleet.CheckUnpublished(pods), links.Check(layout.Links, pods),
-		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
-			images.HasUserImage)), images.Check(ctx, pods),
+		containers.CheckPrograms(d.programs, images.Without(layout)), images.Check(ctx, pods),
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		containers.CheckDescribed("Kubernetes", pods, lacks),
-		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),
+		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(threads)),
 		process.CheckDescriptors(len(pods) * descriptorsPerPod),
 	}
 	if room := len(private.Nodes()) * private.MaxPods; len(pods) > room {

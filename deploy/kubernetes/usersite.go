@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,8 @@ func checkHealth(units []lab.UnitSpec) error {
 		if spec.Container == nil || !spec.Readiness.Healthy {
 			continue
 		}
-		if check := spec.Container.Health; check == nil || check.Port == 0 && len(check.Test) == 0 {
+		check := cmp.Or(spec.Container.Health, &lab.HealthCheck{})
+		if check.Port == 0 && len(check.Test) == 0 {
 			problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("unit %s has no health check of its own, and "+
 				"others wait until it is healthy: give it one (healthcheck), since Kubernetes does not read that of "+
 				"its image", spec.Name)})

@@ -59,7 +59,7 @@ func Check(links map[string]lab.Network, units []lab.UnitSpec) error {
 	for _, spec := range units {
 		switch host := w.late[spec.Name]; {
 		case host == "":
-		case len(spec.Ports) > 0 || spec.Floats != "" || spec.Reached == lab.ReachPublished:
+		case len(spec.Ports) > 0, spec.Floats != "", spec.Reached == lab.ReachPublished:
 			refuse("unit %s on %s listens at more than its own address, and only requests to that can be delayed: "+
 				"leave out the delay", spec.Name, host)
 		case spec.Autoscale != nil:

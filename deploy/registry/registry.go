@@ -64,12 +64,13 @@ func Parse(text string) (*Repository, error) {
 	if err != nil {
 		name = host
 	}
-	if ip := net.ParseIP(name); !hasScheme && (name == "localhost" || ip != nil && ip.IsLoopback()) {
+	isLoopback := name == "localhost" || net.ParseIP(name).IsLoopback()
+	if isLoopback && !hasScheme {
 		scheme = "http"
 	}
 	isWeb := scheme == "http" || scheme == "https"
-	if host == "" || path == "" || !isWeb || strings.Trim(path,
-		"abcdefghijklmnopqrstuvwxyz0123456789._-/") != "" {
+	isPath := path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyz0123456789._-/") == ""
+	if host == "" || !isPath || !isWeb {
 		return nil, fmt.Errorf("%q is not the place of images in a registry: write HOST/PATH, such as "+
 			"registry.example.org/team/cleave", text)
 	}
@@ -132,8 +133,9 @@ func loginOf(host string) (string, error) {
 	}
 	address := credentials.ServerAddressFromRegistry(host) // the host, or the URL that stands for Docker Hub
 	entry, listed := config.Auths[address]
-	// `docker login` lists a host whose login is in the store. Helpers of clouds are named without one.
-	if entry.Auth == "" && (listed && config.Store != "" || config.Helpers[address] != "") {
+	isInStore := listed && config.Store != "" // `docker login` lists such a host, too
+	hasHelper := isInStore || config.Helpers[address] != ""
+	if entry.Auth == "" && hasHelper {
 		return "", fmt.Errorf("the login of %s is kept by a helper of Docker's (%s), which is not asked: "+
 			"log in with a DOCKER_CONFIG of its own that names none", host, path)
 	}
@@ -257,11 +259,11 @@ func (r *Repository) advice(err error) string {
 		status = refused.StatusCode
 	}
 	var unsent *net.OpError
+	mayNot := status == http.StatusUnauthorized || status == http.StatusForbidden
 	switch {
-	case status == http.StatusUnauthorized && r.login != "", status == http.StatusForbidden && r.login != "":
+	case mayNot && r.login != "":
 		return ": its login (docker login) does not let you write there"
-	case status == http.StatusUnauthorized, status == http.StatusForbidden,
-		errors.Is(err, auth.ErrBasicCredentialNotFound):
+	case mayNot, errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return ": log in with: docker login"
 	case status == http.StatusNotFound:
 		return ": look whether the path is right, and whether the registry wants it made first"

@@ -29,6 +29,10 @@ func (d *detour) set(ctx context.Context, on bool) error {
 	if !d.from.Runs() {
 		return nil
 	}
+	change := "--delete"
+	if on {
+		change = "--insert"
+	}
 	for _, rule := range d.rules {
 		run := func(command string) error {
 			return d.from.Run(ctx, "iptables", append([]string{"--wait", "-t", rule[0], command}, rule[1:]...)...)
@@ -38,11 +42,8 @@ func (d *detour) set(ctx context.Context, on bool) error {
 		if exit, failed := errors.AsType[*exec.ExitError](err); failed && exit.ExitCode() == lacksRule {
 			err = nil
 		}
-		switch {
-		case err == nil && on && !has:
-			err = run("--insert")
-		case err == nil && !on && has:
-			err = run("--delete")
+		if err == nil && has != on {
+			err = run(change)
 		}
 		if err != nil {
 			return err

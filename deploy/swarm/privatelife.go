@@ -55,7 +55,8 @@ func (l *privateLife) adopt(ctx context.Context, task engine.Task) bool {
 		Called: "its container on " + n.Name}
 	if task.Status.State == "starting" {
 		state, err := l.Engine.State(ctx, l.Container)
-		return err == nil && (state.Pid != 0 || state.Status == "exited")
+		hasRun := state.Pid != 0 || state.Status == "exited"
+		return err == nil && hasRun
 	}
 	return task.Status.State == "running" || hasEnded(task)
 }

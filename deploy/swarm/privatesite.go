@@ -41,7 +41,6 @@ const (
 
 // preflight implements site.
 func (p *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
-	programs := p.deployer.programs
 	servers, contained, rest := containers.Split(layout)
 	all := slices.Concat(servers, contained)
 	_, err := containers.Places(private.Names(), slices.Concat(all, layout.Prepare), layout.Links)
@@ -49,8 +48,7 @@ func (p *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
 		Missing(), p.deployer.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
 		fleet.CheckLimits(all), err,
 		links.Check(layout.Links, all), containers.CheckDescribed("Swarm", all, lacks),
-		containers.CheckPrograms(programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
-			images.HasUserImage)), images.Check(ctx, all),
+		containers.CheckPrograms(p.deployer.programs, images.Without(layout)), images.Check(ctx, all),
 		containers.CheckServices(layout.Services, lab.DockerHost),
 		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes),
 		process.CheckNumbers(uint64(len(all)*threadsPerContainer)),

@@ -57,8 +57,9 @@ func (t *userTrial) updateTasks(answered time.Time) error {
 	mayBeLost := false
 	for _, task := range listed {
 		tasks[task.ServiceID] = task
-		// Either we have ended it, or its node is down.
-		mayBeLost = mayBeLost || task.DesiredState == "shutdown" && task.Status.State == "running"
+		if task.DesiredState == "shutdown" && task.Status.State == "running" {
+			mayBeLost = true // or we have ended it
+		}
 	}
 	down := map[string]bool{}
 	if mayBeLost {

@@ -35,9 +35,10 @@ type userTask struct {
 
 // newSiteLife implements siteTrial.
 func (t *userTrial) newSiteLife(s *service) siteLife {
-	return t.lifeIn(s, &userTask{}, fleet.NewStarter(s.Spec, func(ctx context.Context) (net.Conn, error) {
+	starter := fleet.NewStarter(s.Spec, func(ctx context.Context) (net.Conn, error) {
 		return t.site.through(ctx, inOverlay(s.Spec.Name, containers.StarterPort))
-	}))
+	})
+	return t.lifeIn(s, &userTask{}, starter)
 }
 
 // lifeIn returns a life of a unit in a task.
@@ -175,7 +176,8 @@ func (l *userLife) dial(ctx context.Context) (net.Conn, error) {
 	defer cancel(nil)
 	go func() {
 		if how, err := l.howEnded(ctx); err == nil {
-			cancel(fmt.Errorf("its program ended: %w", cmp.Or(how, errors.New("exit status 0"))))
+			how = cmp.Or(how, errors.New("exit status 0"))
+			cancel(fmt.Errorf("its program ended: %w", how))
 		}
 	}()
 	return fleet.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {

@@ -69,7 +69,7 @@ func (u *UserSwarm) ask(ctx context.Context) (err error) {
 			err)
 	}
 	minor := 0
-	if n, err := fmt.Sscanf(u.manager.Version(), "1.%d", &minor); n == 1 && err == nil && minor < oldest {
+	if _, err := fmt.Sscanf(u.manager.Version(), "1.%d", &minor); err == nil && minor < oldest {
 		return fmt.Errorf("the swarm %s: its manager speaks version %s of the Engine API, and 1.%d is needed: "+
 			"update Docker there", u.Name, u.manager.Version(), oldest)
 	}

@@ -370,7 +370,8 @@ func (u *UserSwarm) Clean(ctx context.Context, label string) (removed, unclear [
 	}
 	var labels []string
 	for _, object := range found {
-		if strings.HasPrefix(object.Name, prefix+object.Label) && (label == "" || object.Label == label) {
+		isWanted := label == "" || object.Label == label
+		if isWanted && strings.HasPrefix(object.Name, prefix+object.Label) {
 			labels = append(labels, object.Label)
 		}
 	}

@@ -67,7 +67,8 @@ type Refusal struct {
 
 // Error implements error.
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("%s (status %d %s)", r.Message, r.Code, cmp.Or(r.Reason, http.StatusText(r.Code)))
+	reason := cmp.Or(r.Reason, http.StatusText(r.Code))
+	return fmt.Sprintf("%s (status %d %s)", r.Message, r.Code, reason)
 }
 
 // NotFound reports whether the server has answered that the object does not exist.

@@ -253,7 +253,8 @@ func (c *credentials) token(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	const early = time.Minute // the longest duration of a request, during which the token must stay valid
-	if c.last != "" && (c.expires.IsZero() || time.Now().Add(early).Before(c.expires)) {
+	lasts := c.expires.IsZero() || time.Now().Add(early).Before(c.expires)
+	if c.last != "" && lasts {
 		return c.last, nil
 	}
 	command := exec.CommandContext(ctx, c.from.Command, c.from.Args...)

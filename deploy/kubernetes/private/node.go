@@ -60,7 +60,8 @@ const engineConfig = `version = 2
 // startEngine furnishes the node, starts containerd on it, and loads the pause image.
 func (n *Node) startEngine(ctx context.Context) error {
 	network := filepath.Join(n.dir, "lib", "cni", "net.d")
-	err := errors.Join(os.MkdirAll(network, 0o700), os.MkdirAll(filepath.Join(n.dir, "log"), 0o700))
+	logs := filepath.Join(n.dir, "log")
+	err := errors.Join(os.MkdirAll(network, 0o700), os.MkdirAll(logs, 0o700))
 	if err == nil {
 		err = errors.Join(n.describeNetwork(filepath.Join(network, "pods.conflist")),
 			os.WriteFile(n.file("containerd.toml"), []byte(engineConfig), 0o600))

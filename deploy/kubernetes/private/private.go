@@ -147,7 +147,8 @@ func (c *Cluster) prepare() error {
 
 // kubernetes starts a part of Kubernetes, such as "kubelet", on a host.
 func (c *Cluster) kubernetes(on *hosts.Host, part string, flags ...string) error {
-	return c.run(on, part, filepath.Join(folder(), "kubernetes"), append([]string{part}, flags...)...)
+	program := filepath.Join(folder(), "kubernetes")
+	return c.run(on, part, program, append([]string{part}, flags...)...)
 }
 
 // run starts a daemon on a host. If the daemon ends, the cluster ends, unless a fault has killed the host.
