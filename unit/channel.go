@@ -94,7 +94,8 @@ func (c *Channel) HandOver(path string) error {
 	buffer := make([]byte, pieceBytes)
 	for first := true; ; first = false {
 		n, err := io.ReadFull(file, buffer)
-		if n > 0 || first && errors.Is(err, io.EOF) { // an empty file is one empty piece
+		isEmpty := first && errors.Is(err, io.EOF) // an empty file is one empty piece
+		if n > 0 || isEmpty {
 			piece.Data = buffer[:n]
 			if err := c.Tell(lab.EventFile, piece); err != nil {
 				return err

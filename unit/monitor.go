@@ -24,7 +24,8 @@ func Slacken(by time.Duration) error {
 		return err
 	}
 	err = os.WriteFile("/proc/"+thread+"/timerslack_ns", strconv.AppendInt(nil, by.Nanoseconds(), 10), 0)
-	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {
+	cannot := errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)
+	if err != nil && !cannot {
 		return fmt.Errorf("slacken the timers of thread %s: %w", thread, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ const deployed = "deployed"
 func Main(
 	m *testing.M, janitor func(conductor io.Reader, dir string) error, deploy func(args []string) error,
 ) {
-	if len(os.Args) < 3 || os.Args[1] != "janitor" && os.Args[1] != "conductor" {
+	if len(os.Args) < 3 || !slices.Contains([]string{"janitor", "conductor"}, os.Args[1]) {
 		os.Exit(m.Run())
 	}
 	var err error

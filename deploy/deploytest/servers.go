@@ -116,8 +116,8 @@ func serverThatEnds(t *testing.T, s *suite) {
 	if err == nil {
 		_, err = d.Await(Within(t), lab.EventFinished)
 	}
-	if err == nil || !strings.HasPrefix(err.Error(), "shelf ended") &&
-		!strings.HasPrefix(err.Error(), "shelf failed") {
+	says := fmt.Sprint(err)
+	if !strings.HasPrefix(says, "shelf ended") && !strings.HasPrefix(says, "shelf failed") {
 		t.Errorf("Await: %v, want it to say that the shelf has ended", err)
 	}
 	select {
@@ -125,7 +125,7 @@ func serverThatEnds(t *testing.T, s *suite) {
 	default:
 		t.Error("the deployment has not failed")
 	}
-	if failure := d.Failure(); failure == nil || failure.Error() != err.Error() {
+	if failure := d.Failure(); failure == nil || failure.Error() != says {
 		t.Errorf("Failure is %v", failure)
 	}
 }

@@ -40,8 +40,11 @@ func CleansTheDead(t *testing.T, c Labelled) {
 	elsewhere := launch.ID{Scope: "000000", PID: 7, Start: "1"}
 	dead.PID = 1<<22 - 1 // the kernel's largest number
 	dead.Start = "1"     // a time before any process of ours
-	labels := map[string]string{c.Prefix + own.String(): own.String(), c.Prefix + dead.String(): dead.String(),
-		c.Prefix + elsewhere.String(): elsewhere.String(), "theirs": dead.String()}
+	labels := map[string]string{"theirs": dead.String()}
+	for _, id := range []launch.ID{own, dead, elsewhere} {
+		label := id.String()
+		labels[c.Prefix+label] = label
+	}
 	for name, label := range labels {
 		c.Make(name, label)
 	}

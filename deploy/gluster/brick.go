@@ -55,7 +55,9 @@ func (a *answer) read(text []byte, how error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s (%w)", strings.TrimSpace(a.Problem+" "+string(text[:min(len(text), 300)])), err)
+	begin := string(text[:min(len(text), 300)])
+	said := strings.TrimSpace(a.Problem + " " + begin)
+	return fmt.Errorf("%s (%w)", said, err)
 }
 
 // checkReached returns an error unless the mount is connected to a brick, or is not if wanted is false, by

@@ -398,7 +398,7 @@ func (s *Set) unlink() error {
 // ip runs the command ip in the network of a process, or of this host if pid is 0. Words are split at spaces.
 func ip(ctx context.Context, pid int, words ...string) error {
 	if pid == 0 {
-		return finish(exec.CommandContext(ctx, "ip", strings.Fields(strings.Join(words, " "))...))
+		return finish(exec.CommandContext(ctx, "ip", split(words)...))
 	}
 	return In(ctx, pid, "ip", words...)
 }
@@ -409,15 +409,20 @@ func In(ctx context.Context, pid int, program string, words ...string) error {
 	if pid <= 0 {
 		return fmt.Errorf("%s in the network of a process: there is no process", program)
 	}
-	return finish(exec.CommandContext(ctx, "nsenter", append([]string{"--target=" + strconv.Itoa(pid), "--net",
-		program}, strings.Fields(strings.Join(words, " "))...)...))
+	arguments := []string{"--target=" + strconv.Itoa(pid), "--net", program}
+	arguments = append(arguments, split(words)...)
+	return finish(exec.CommandContext(ctx, "nsenter", arguments...))
 }
+
+// split splits words at spaces.
+func split(words []string) []string { return strings.Fields(strings.Join(words, " ")) }
 
 // finish runs a short command. Errors hold its output.
 func finish(command *exec.Cmd) error {
 	text, err := command.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, strings.TrimSpace(string(text)))
+		said := strings.TrimSpace(string(text))
+		return fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, said)
 	}
 	return nil
 }

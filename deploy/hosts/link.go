@@ -168,5 +168,6 @@ func enter(pid int) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(unix.Setns(int(network.Fd()), unix.CLONE_NEWNET), network.Close())
+	err = unix.Setns(int(network.Fd()), unix.CLONE_NEWNET)
+	return errors.Join(err, network.Close())
 }

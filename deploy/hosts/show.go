@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +26,7 @@ func (h *Host) show(folder string) error {
 	if err != nil {
 		return fmt.Errorf("show %s to %s: %w (open_tree, which needs Linux 5.2)", folder, h.Name, err)
 	}
-	mounts, err := os.Open(filepath.Join("/proc", strconv.Itoa(h.First()), "ns/mnt"))
+	mounts, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", h.First()))
 	if err == nil {
 		err = onThrowawayThread(func() error { return attach(tree, mounts, folder) })
 		_ = mounts.Close() // only a handle

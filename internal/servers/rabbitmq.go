@@ -56,7 +56,8 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 		}
 		lines, done = strings.CutSuffix(string(answer), "{ok, done}")
 		// A queue has no process while it is being created or removed.
-		if changes := strings.Contains(string(answer), "noproc"); !done && (!changes || retries == maxRetries) {
+		mayRetry := strings.Contains(string(answer), "noproc") && retries < maxRetries
+		if !done && !mayRetry {
 			return nil, fmt.Errorf("depths of all queues: the broker answers %q", answer)
 		}
 	}

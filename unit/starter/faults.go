@@ -193,7 +193,10 @@ func listens(port uint16) bool {
 		text, _ := os.ReadFile(table) // without IPv6 there is only the first one
 		for line := range strings.Lines(string(text)) {
 			fields := strings.Fields(line)
-			if len(fields) > state && fields[state] == listening && strings.HasSuffix(fields[address], end) {
+			if len(fields) <= state || fields[state] != listening {
+				continue
+			}
+			if strings.HasSuffix(fields[address], end) {
 				return true
 			}
 		}

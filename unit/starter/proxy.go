@@ -122,7 +122,8 @@ func dial(address string, inside netip.Prefix) (net.Conn, error) {
 		if !inside.Contains(ip.Unmap()) {
 			continue
 		}
-		unit, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(ip.String(), port))
+		var dialer net.Dialer
+		unit, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(ip.String(), port))
 		if err == nil {
 			return unit, nil
 		}

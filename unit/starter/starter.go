@@ -161,7 +161,7 @@ func (c *container) reap() (status int, ended bool) {
 		case err != nil || process == 0: // no process has ended
 			return status, ended
 		case process != c.program:
-		case end.Signaled() && end.Signal() == unix.SIGKILL && outOfMemory():
+		case end.Signal() == unix.SIGKILL && outOfMemory():
 			status, ended = lab.StarterOutOfMemory, true
 		case end.Signaled():
 			status = signalled + int(end.Signal())

@@ -124,5 +124,8 @@ func announce(conductor net.Conn) bool {
 	if err == nil {
 		_, err = io.ReadFull(conductor, answer[:])
 	}
-	return err == nil && string(answer[:]) == lab.StarterCalled && conductor.SetDeadline(time.Time{}) == nil
+	if err == nil {
+		err = conductor.SetDeadline(time.Time{})
+	}
+	return err == nil && string(answer[:]) == lab.StarterCalled
 }

@@ -152,7 +152,8 @@ func call(address string) (string, error) {
 func burn(seconds float64) error {
 	var before, used unix.Timespec
 	err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &before)
-	for err == nil && time.Duration(used.Nano()-before.Nano()).Seconds() <= seconds {
+	last := before.Nano() + lab.Seconds(seconds).Nanoseconds()
+	for err == nil && used.Nano() <= last {
 		for n := 0; n < 1e6; n++ {
 			_ = n * n
 		}
