@@ -202,8 +202,7 @@ func healedAt(f lab.Fault, layout lab.Layout) float64 {
 			return f.After + f.Heal + serviceRestart
 		}
 	}
-	restarts := f.Kind.Ends() || f.Kind.Replaces()
-	if _, isNode := layout.Node(f.Target); isNode && restarts {
+	if _, isNode := layout.Node(f.Target); isNode && f.Kind.StopsProcesses() {
 		return f.After + f.Heal + nodeRestart
 	}
 	return f.After + f.Heal + unitRestart

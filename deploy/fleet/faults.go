@@ -108,7 +108,6 @@ func (f *Fleet[L]) harm(ctx context.Context, life L, asked lab.Fault) (proof str
 func (f *Fleet[L]) checkHarm(life L, kind lab.FaultKind) error {
 	u := life.unit()
 	p := f.platform
-	replaces := kind.Ends() || kind.Replaces()
 	switch {
 	case u.Spec.Name == f.lead:
 		return errors.New("it leads the trial and cannot have a fault in it")
@@ -116,7 +115,7 @@ func (f *Fleet[L]) checkHarm(life L, kind lab.FaultKind) error {
 		return fmt.Errorf("the deployment %s can do only these to a unit: %v", p.Name, p.Faults)
 	case u.HasEnded():
 		return fmt.Errorf("it has ended%s", u.Log.LastWords())
-	case p.SharesMemory && replaces:
+	case p.SharesMemory && kind.StopsProcesses():
 		return errors.New("it shares memory with others, which it would not find as it was when it is " +
 			"started again")
 	case p.Refuse != nil:

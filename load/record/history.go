@@ -66,11 +66,11 @@ func (r *Row) End() string {
 	return EndedFail
 }
 
-// isServerFailure reports whether a status is a failure of the system: 5xx in HTTP, or UNKNOWN,
+// isServerFailure reports whether a status is a failure of the system: 5xx in HTTP, or CANCELLED, UNKNOWN,
 // DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE and DATA_LOSS in gRPC.
 func isServerFailure(status string) bool {
 	switch status {
-	case "2", "4", "13", "14", "15":
+	case "1", "2", "4", "13", "14", "15":
 		return true
 	}
 	return len(status) == 3 && status[0] == '5'

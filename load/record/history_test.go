@@ -19,7 +19,8 @@ func TestHistorySaysWhatIsKnown(t *testing.T) {
 	}{
 		{OK, "200", EndedOK}, {Failed, "200", EndedFail}, {BadStatus, "409", EndedFail},
 		{BadStatus, "500", EndedInfo},
-		{BadStatus, "5", EndedFail}, {BadStatus, "13", EndedInfo}, {Rejected, "503", EndedInfo},
+		{BadStatus, "5", EndedFail}, {BadStatus, "1", EndedInfo}, {BadStatus, "13", EndedInfo},
+		{Rejected, "503", EndedInfo},
 		{Rejected, "429", EndedFail}, {Refused, "", EndedFail},
 		{Timeout, "", EndedInfo}, {Reset, "", EndedInfo}, {Closed, "", EndedInfo}, {Unfinished, "", EndedInfo},
 		{Malformed, "", EndedInfo},
