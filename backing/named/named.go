@@ -34,13 +34,13 @@ type Backing struct {
 
 // FromEnvironment returns the servers that the variables CLEAVE_USE_MARIADB,
 // CLEAVE_USE_POSTGRES, CLEAVE_USE_MONGO and CLEAVE_USE_RABBITMQ name, by the kinds of
-// backing services that they replace.
+// backing services that they replace. A variable that is empty names none.
 func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, error) {
 	found := map[string]Backing{}
 	var problems []error
 	for _, server := range products() {
 		text, set := lookup(server.variable())
-		if !set {
+		if !set || text == "" {
 			continue
 		}
 		address, err := server.parse(text)

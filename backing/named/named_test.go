@@ -233,6 +233,14 @@ func TestFromEnvironmentRefusesAddresses(t *testing.T) {
 	}
 }
 
+// TestAnEmptyVariableNamesNoServer: scripts and .env files leave such variables.
+func TestAnEmptyVariableNamesNoServer(t *testing.T) {
+	found, err := FromEnvironment(func(string) (string, bool) { return "", true })
+	if err != nil || len(found) > 0 {
+		t.Errorf("%d servers, error %v", len(found), err)
+	}
+}
+
 // TestAddressesOfTrials checks that a trial's prefix is added to an address, which may lack a port and,
 // for RabbitMQ, may have a virtual host.
 func TestAddressesOfTrials(t *testing.T) {
