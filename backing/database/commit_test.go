@@ -68,3 +68,27 @@ func TestCommitThatIsCutOff(t *testing.T) {
 	}
 	release()
 }
+
+// TestCommitInContention fails every commit of a transaction as PostgreSQL does one that it cannot serialise.
+// The database has rolled the transaction back, so each attempt counts as a rollback.
+func TestCommitInContention(t *testing.T) {
+	db := table(t, databasetest.Fresh(t, database.PostgreSQL))
+	run(t, db, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '40001'; END $$`)
+	run(t, db, "CREATE CONSTRAINT TRIGGER at_commit AFTER UPDATE ON items DEFERRABLE INITIALLY DEFERRED "+
+		"FOR EACH ROW EXECUTE FUNCTION refuse()")
+	before := db.Counters()
+	err := db.Do(t.Context(), func(ctx context.Context) error {
+		_, err := db.Exec(ctx, "UPDATE items SET amount = 11 WHERE name = 'a'")
+		return err
+	})
+	if err == nil {
+		t.Error("Do = nil, want an error")
+	}
+	after := db.Counters()
+	retries := after.Retries - before.Retries
+	rollbacks := after.Rollbacks - before.Rollbacks
+	if retries == 0 || rollbacks != retries+1 {
+		t.Errorf("%d rollbacks and %d retries, want a rollback per attempt", rollbacks, retries)
+	}
+}

@@ -165,14 +165,15 @@ func (db *DB) AfterCommit(ctx context.Context, call func()) {
 	call()
 }
 
-// commit commits a transaction. It does not count a commit whose outcome is unknown; see Do.
+// commit commits a transaction. It does not count a commit whose outcome is unknown; see Do. After contention
+// it is known: the database has rolled the transaction back.
 func (db *DB) commit(ctx context.Context, tx *sql.Tx) error {
 	ctx, began := db.begin(ctx)
 	err := db.observe(ctx, Statement{Kind: KindCommit, Text: "COMMIT", Err: tx.Commit()}, began)
 	switch {
 	case err == nil:
 		db.counters.commits.Add(1)
-	case ctx.Err() == nil && !IsUnavailable(err):
+	case isContention(err), ctx.Err() == nil && !IsUnavailable(err):
 		db.counters.rollbacks.Add(1)
 	}
 	return err
