@@ -105,8 +105,8 @@ type PredictionCheck struct {
 	Rate        float64 `json:"rate"`
 	Utilization float64 `json:"utilization"`
 	// Decisive is set if the answer is withheld when the check fails. Of each placement it is the check at the
-	// asked rate or, if it was not measured there, those at the next rates below and above; and further checks
-	// that compare something that these do not.
+	// asked rate or, if it was not measured there, those at the next rates below and above. A check at a farther
+	// rate is decisive, too, unless one nearer check compares all that it does.
 	Decisive bool             `json:"bears"`
 	OfMean   bool             `json:"of_mean"` // the time is the mean; else the median
 	Time     PredictedMeasure `json:"time_seconds"`

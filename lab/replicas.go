@@ -114,12 +114,12 @@ func (v Variant) checkReplicas(l Layout) error {
 		if scaled {
 			key = "autoscale"
 		}
-		inRange := 1 <= n && n <= MaxReplicas
+		isInRange := 1 <= n && n <= MaxReplicas
 		switch {
 		case !taken[name]:
 			mistakes = append(mistakes, fmt.Errorf("%s: there is no unit %q; %s", key, name, hint))
-		case scaled && !inRange: // checkAutoscale refuses it
-		case !inRange:
+		case scaled && !isInRange: // checkAutoscale refuses it
+		case !isInRange:
 			mistakes = append(mistakes, fmt.Errorf("replicas: %s is %d: use 1 to %d", name, n, MaxReplicas))
 		case n > 1 && !slices.Contains(scalable, name):
 			mistakes = append(mistakes, fmt.Errorf("%s: the unit %s keeps what others of its kind would not "+

@@ -70,15 +70,14 @@ func foldersOf(root *probe, twins []*process) map[*process]string {
 	usual, err := os.Readlink(root.proc("cwd"))
 	for _, p := range twins {
 		folder := path.Dir(p.file)
-		tells := folder != "."
-		if !tells {
-			var failed error
-			folder, failed = os.Readlink(p.probe.proc("cwd"))
-			tells = errors.Join(err, failed) == nil && folder != usual
+		if folder == "." {
+			cwd, failed := os.Readlink(p.probe.proc("cwd"))
+			if errors.Join(err, failed) != nil || cwd == usual {
+				continue
+			}
+			folder = cwd
 		}
-		if tells {
-			suffixes[p] = " in " + path.Base(folder)
-		}
+		suffixes[p] = " in " + path.Base(folder)
 	}
 	return suffixes
 }

@@ -92,8 +92,8 @@ func (b *builder) divide(operations []*node) {
 		b.shares[unit] = s
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.CPU)) {
-		inNoCall := sums[name] == nil && b.perStore[name] == 0
-		if inNoCall && b.CPU[name] > 1e-6 {
+		isInNoCall := sums[name] == nil && b.perStore[name] == 0
+		if isInNoCall && b.CPU[name] > 1e-6 {
 			b.note("%s used %s CPU time per operation, which is in no call", name, formatTime(duration(b.CPU[name])))
 		}
 	}

@@ -68,8 +68,8 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 		b.walk(t, e, nil)
 	}
 	if len(roots) == 0 {
-		return m, nil, fmt.Errorf("no trace is whole, with spans of at most %v: a model needs all spans of an "+
-			"operation", longest)
+		return m, nil, fmt.Errorf("no trace is usable: a model needs all spans of an operation, each of at "+
+			"most %v", longest)
 	}
 	operations := b.frequent(roots)
 	if from.CPU != nil {

@@ -81,8 +81,8 @@ type Check struct {
 	Tail        Compared // the 99th percentile, in seconds
 	CPU         Compared // CPU seconds per operation
 	// Decisive is set if a failure of the check withholds the answer: the check is at the rate of the
-	// question, or else at the nearest rate below or above it. A check at a farther rate is decisive, too, if it
-	// compares something that no nearer check of its placement does.
+	// question, or else at the nearest rate below or above it. A check at a farther rate is decisive, too,
+	// unless a nearer one of its placement compares all that it does.
 	Decisive bool
 }
 

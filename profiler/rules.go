@@ -26,11 +26,8 @@ func layerOf(name string, own []string, rules []rule) (layer lab.Layer, known bo
 	for _, r := range append([]rule{{lab.LayerApplication, own}}, rules...) {
 		for _, prefix := range r.prefixes {
 			rest, fits := strings.CutPrefix(name, prefix)
-			if !fits {
-				continue
-			}
 			isWithinWord := rest != "" && isLetter(rest[0]) && isLetter(prefix[len(prefix)-1])
-			if !isWithinWord {
+			if fits && !isWithinWord {
 				return r.layer, true
 			}
 		}

@@ -227,10 +227,7 @@ func (f *File) checkFactor(r *yamlfile.Reader, line int, factor string) {
 // checkName refuses a name that is not one of the known variants. It refuses none in a plan, where names may
 // be those of variants that were left out when the plan was made. what names the key in messages.
 func (f *File) checkName(r *yamlfile.Reader, line int, what, name string, known []string) {
-	if f.planned || name == "" {
-		return
-	}
-	if !slices.Contains(known, name) {
+	if name != "" && !f.planned && !slices.Contains(known, name) {
 		r.Problem(line, "%s names the variant %s", what, unknown(name, known, "there are"))
 	}
 }

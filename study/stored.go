@@ -290,9 +290,9 @@ func (f *File) checkTrials(r *yamlfile.Reader, trials []lab.PlannedTrial) {
 	for i, t := range trials {
 		v, known := f.Study.Variant(t.Variant)
 		_, knownPoint := f.Study.Point(t.Point)
-		inDesign := 1 <= t.Block && t.Block <= f.Study.Design.Blocks
+		isInDesign := 1 <= t.Block && t.Block <= f.Study.Design.Blocks
 		plays := known && knownPoint && v.RunsAt(t.Point)
-		if t.Number != i+1 || !inDesign || !plays {
+		if t.Number != i+1 || !isInDesign || !plays {
 			r.Problem(0, "trial %d of the plan (number %d, block %d, variant %q at point %q) is none of the study",
 				i+1, t.Number, t.Block, t.Variant, t.Point)
 			return

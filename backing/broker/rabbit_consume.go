@@ -96,8 +96,8 @@ func fromAMQP(m amqp.Delivery) Message {
 	message := Message{ID: m.MessageId, Type: m.Type, Key: key, Body: m.Body}
 	for name, value := range m.Headers {
 		text, isText := value.(string)
-		ofDeath := strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
-		if !isText || name == keyHeader || ofDeath {
+		isOfDeath := strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
+		if !isText || name == keyHeader || isOfDeath {
 			continue
 		}
 		if message.Headers == nil {

@@ -40,9 +40,9 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 func NewClient(address string, connections int, secured *tls.Config, codec rpc.Codec) *Client {
 	codec = cmp.Or[rpc.Codec](codec, rpc.JSON{})
 	// net/http keeps only two idle connections per host by default: under load most calls would dial.
-	// Idle connections are closed before the server would close them: it might do so while a call is sent. It
-	// waits only headTimeout for the first call, and some connections are idle before that: net/http goes on to
-	// connect when another connection has become free meanwhile.
+	// The client closes idle connections before the server does, which might do so while a call is sent. The
+	// server waits only headTimeout for the first call on a connection. A connection may be idle
+	// before that: net/http keeps one that it has opened for a call, even if the call took another one.
 	transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
 		MaxIdleConnsPerHost: connections, IdleConnTimeout: headTimeout / 2, TLSClientConfig: secured,
 		TLSHandshakeTimeout: headTimeout}

@@ -240,9 +240,9 @@ const leastForP99 = 299
 // metrics returns the metrics of the system. Those in first come first, in this order. It leaves out tails
 // for which there are too few operations.
 func (f *explainFlags) metrics(info lab.SystemInfo, first []string) []lab.Metric {
-	tooFew := f.users == 0 && f.rate*f.duration.Seconds() < leastForP99
+	hasTooFew := f.users == 0 && f.rate*f.duration.Seconds() < leastForP99
 	all := slices.DeleteFunc(slices.Clone(info.Metrics), func(m lab.Metric) bool {
-		return tooFew && m.Quantile == 0.99
+		return hasTooFew && m.Quantile == 0.99
 	})
 	rank := func(m lab.Metric) int {
 		if i := slices.Index(first, m.Name); i >= 0 {

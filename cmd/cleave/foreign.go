@@ -260,7 +260,7 @@ func cutName(argument string) (name, path string) {
 	return name, path
 }
 
-// exists reports whether there is a file or a folder.
+// exists reports whether a file or a folder has this path.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

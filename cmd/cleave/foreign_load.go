@@ -210,8 +210,8 @@ func (f *foreignFlags) checkSystems(ctx context.Context, s *lab.Study, dir strin
 				playsOwnLoad = true
 			}
 			spec, err := checkLoad(job, dir, f.secrets)
-			provesLater := v.Architecture != "url" && s.Load.Consent != ""
-			if err == nil && !provesLater {
+			preparesLater := v.Architecture != "url" && s.Load.Consent != ""
+			if err == nil && !preparesLater {
 				spec.Guard.Allowed = allowed
 				// The conductor lengthens warm-up and load if trials are not steady.
 				planned := float64(spec.Load.Duration + seconds(s.Load.LongestWarmUp()))

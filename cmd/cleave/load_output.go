@@ -41,8 +41,8 @@ func (o *loadOutputs) addTo(flags *pflag.FlagSet) {
 // check returns an error for invalid flags.
 func (o *loadOutputs) check(f *loadFlags) error {
 	var wrong mistakes
-	isOfOneLoad := o.hdr+o.jtl+o.lines != "" || len(o.out) > 0
-	if f.search && isOfOneLoad {
+	needsOneLoad := o.hdr+o.jtl+o.lines != "" || len(o.out) > 0
+	if f.search && needsOneLoad {
 		wrong.addf("--hdr, --jtl, --lines and --out belong to one load: leave them out of a --search")
 	}
 	if isOutput(o.json) && isOutput(o.hgrm) {

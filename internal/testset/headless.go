@@ -33,11 +33,11 @@ func BeHeadless() {
 	time.Sleep(time.Hour)
 }
 
-// Headless starts a process whose main thread has ended while others live: /proc shows it as a zombie. It
-// ends with the test, whose TestMain must call BeHeadless.
+// Headless starts this test program as a process whose main thread has ended while others live: /proc shows
+// it as a zombie. It ends with the test. TestMain must call BeHeadless.
 func Headless(t testing.TB, environment ...string) *exec.Cmd {
 	t.Helper()
-	process := exec.Command(os.Args[0])
+	process := exec.Command(os.Args[0], "-test.run=^$") // no tests, even if TestMain does not call BeHeadless
 	process.Env = append(environment, headless+"=1")
 	Must(t, process.Start())
 	t.Cleanup(func() {

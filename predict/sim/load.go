@@ -21,10 +21,9 @@ func (s *simulation) newLoads(system System, seed uint64) error {
 		return fmt.Errorf("there is no load")
 	}
 	for i, l := range system.Loads {
-		open := l.Rate > 0 && !math.IsInf(l.Rate, 1)
-		justOpen := open && l.Users == 0
-		justClosed := l.Users > 0 && l.Rate == 0
-		if !justOpen && !justClosed {
+		isOpen := l.Rate > 0 && !math.IsInf(l.Rate, 1) && l.Users == 0
+		isClosed := l.Users > 0 && l.Rate == 0
+		if !isOpen && !isClosed {
 			return fmt.Errorf("load %d has a rate of %g/s and %d users: want one of them, above 0", i, l.Rate, l.Users)
 		}
 		if err := l.Think.check(); err != nil {
@@ -36,7 +35,7 @@ func (s *simulation) newLoads(system System, seed uint64) error {
 		}
 		s.loads = append(s.loads, load{rate: l.Rate, think: l.Think, cumulative: shares,
 			random: newRandom(seed, uint64(i)+1)})
-		if open {
+		if isOpen {
 			s.timers.push(s.loads[i].random.exponential()/l.Rate, -int32(i)-1)
 		}
 		for range l.Users {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -136,7 +137,7 @@ func (s System) fillCompose(c *lab.Compose) (*lab.Compose, error) {
 	var missing secret.MissingError
 	for _, name := range secret.MaskedIn(c.Text) {
 		value, known := s.Secrets.Value(name, nil)
-		if !known {
+		if !known && !slices.Contains(missing, name) {
 			missing = append(missing, name)
 		}
 		escaped := strings.ReplaceAll(value, "$", "$$")
