@@ -24,8 +24,8 @@ func Slacken(by time.Duration) error {
 		return err
 	}
 	err = os.WriteFile("/proc/"+thread+"/timerslack_ns", strconv.AppendInt(nil, by.Nanoseconds(), 10), 0)
-	cannot := errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)
-	if err != nil && !cannot {
+	isUnavailable := errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)
+	if err != nil && !isUnavailable {
 		return fmt.Errorf("slacken the timers of thread %s: %w", thread, err)
 	}
 	return nil

@@ -112,7 +112,7 @@ func labelled(entry any, label string) map[string]any {
 	}
 	labels[leftovers.DockerLabel] = label
 	whole["labels"] = labels
-	delete(whole, "external") // it says no, perhaps in a word that only the file itself may use
+	delete(whole, "external") // it is false, perhaps written as no, a text in YAML 1.2
 	return whole
 }
 
@@ -128,7 +128,8 @@ func withRange(ipam any, subnet string) any {
 	return whole
 }
 
-// isExternal reports whether a network or volume exists outside of the project: it says so, or has a name.
+// isExternal reports whether a network or volume exists outside of the project: its key external is true, or
+// holds its name.
 func isExternal(entry any) bool {
 	keys, _ := entry.(map[string]any)
 	switch external := keys["external"].(type) {

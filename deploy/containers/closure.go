@@ -205,6 +205,7 @@ func writeFile(archive *tar.Writer, path string) error {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		to, err := os.Readlink(path)
 		target, missing := os.Stat(path)
+		// A link to a library becomes a copy of it. Other links stay links.
 		leadsToFile := missing == nil && !target.IsDir()
 		isLibrary := leadsToFile && strings.Contains(filepath.Base(path), ".so")
 		if err != nil || !isLibrary {

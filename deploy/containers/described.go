@@ -163,7 +163,7 @@ func (t Trial) describedMounts(spec lab.UnitSpec) (all []lab.ContainerMount, err
 		}
 		all = append(all, m)
 	}
-	isOnCluster := t.VolumesInDir || t.Apart // which has no option for the size of /dev/shm
+	isOnCluster := t.VolumesInDir || t.Apart // clusters have no option for the size of /dev/shm
 	if size := spec.Container.ShmSize; size > 0 && isOnCluster {
 		all = append(all, lab.ContainerMount{Kind: lab.MountMemory, Target: "/dev/shm",
 			Options: fmt.Sprintf("size=%d", size)})

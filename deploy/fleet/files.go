@@ -61,8 +61,7 @@ func (h *handedOver) take(unit string, data json.RawMessage) error {
 
 // IsFileName reports whether a text is the name of a file, and not a path.
 func IsFileName(text string) bool {
-	isPath := text == "." || filepath.Base(text) != text
-	return filepath.IsLocal(text) && !isPath
+	return text != "." && filepath.IsLocal(text) && filepath.Base(text) == text
 }
 
 // CleansUp reports whether a unit is a foreign program that gets time to clean up at its end. Servers get

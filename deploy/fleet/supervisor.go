@@ -223,8 +223,8 @@ func (s *Supervisor) JudgeForeign(u *Unit, how string) {
 	}
 }
 
-// JudgeFinished is JudgeForeign for a container that ended by itself, with exit status 0: its work may be
-// done, but under load that is a failure.
+// JudgeFinished judges a container that ended by itself with exit status 0. Its work is done, but under load
+// that end fails the trial.
 func (s *Supervisor) JudgeFinished(u *Unit) {
 	s.mu.Lock()
 	isUnderLoad := s.underLoad

@@ -169,7 +169,7 @@ func (e *expected) closeIfIn(data []byte) bool {
 		close(e.found)
 		return true
 	}
-	read := max(0, len(e.since)-len(e.text)+1) // cannot be the begin of the text any more
+	read := max(0, len(e.since)-len(e.text)+1) // bytes that cannot begin the text any more
 	e.since = append(e.since[:0], e.since[read:]...)
 	return false
 }

@@ -233,7 +233,7 @@ func (s *Set) startFirst(command *exec.Cmd) (ended <-chan struct{}, err error) {
 	started := first{command, make(chan struct{})}
 	s.held = append(s.held, started)
 	go func() {
-		_ = command.Wait() // it is killed
+		_ = command.Wait() // it is killed, or its start has failed
 		close(started.ended)
 	}()
 	return started.ended, nil

@@ -74,7 +74,7 @@ func (id ID) Fate() Fate {
 	stat, err := statOf(id.PID)
 	if err == nil {
 		isAnother := strconv.FormatUint(stat.Starttime, 10) != id.Start
-		if isAnother || hasEnded(StateOf(stat)) {
+		if isAnother || HasEnded(StateOf(stat)) {
 			return Ended
 		}
 		return Running
@@ -89,20 +89,20 @@ func (id ID) Fate() Fate {
 // StateOf returns the state of a process, a letter of proc_pid_stat(5). stat shows only its main thread, as a
 // zombie if other threads outlive that; then it is the state of one of those.
 func StateOf(stat procfs.ProcStat) string {
-	if !hasEnded(stat.State) {
+	if !HasEnded(stat.State) {
 		return stat.State
 	}
 	threads, _ := procfs.AllThreads(stat.PID) // none if the process was reaped since
 	for _, thread := range threads {
-		if other, err := thread.Stat(); err == nil && !hasEnded(other.State) {
+		if other, err := thread.Stat(); err == nil && !HasEnded(other.State) {
 			return other.State
 		}
 	}
 	return stat.State
 }
 
-// hasEnded reports whether a thread in this state has ended: it is a zombie or dead.
-func hasEnded(state string) bool { return strings.Contains("ZX", state) }
+// HasEnded reports whether a thread in this state has ended: it is a zombie or dead.
+func HasEnded(state string) bool { return strings.Contains("ZX", state) }
 
 // ownScope returns the Scope of this process. It fails if /proc belongs to another PID
 // namespace, and so shows other numbers.

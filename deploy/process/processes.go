@@ -38,7 +38,7 @@ func processes() ([]entry, error) {
 		state := launch.StateOf(stat)
 		all = append(all, entry{
 			pid: stat.PID, parent: stat.PPID, group: stat.PGRP,
-			zombie: strings.Contains("ZX", state), stopped: strings.Contains("Tt", state),
+			zombie: launch.HasEnded(state), stopped: strings.Contains("Tt", state),
 		})
 	}
 	return all, nil

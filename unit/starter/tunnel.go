@@ -124,8 +124,8 @@ func announce(conductor net.Conn) bool {
 	if err == nil {
 		_, err = io.ReadFull(conductor, answer[:])
 	}
-	if err == nil {
-		err = conductor.SetDeadline(time.Time{})
+	if err != nil || string(answer[:]) != lab.StarterCalled {
+		return false
 	}
-	return err == nil && string(answer[:]) == lab.StarterCalled
+	return conductor.SetDeadline(time.Time{}) == nil
 }
