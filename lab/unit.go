@@ -158,8 +158,9 @@ type Placement struct {
 	Standby   bool
 }
 
-// MayTrace reports whether the unit is a program of the user, which may record spans.
-func (u UnitSpec) MayTrace() bool { return u.Foreign && u.Server == nil }
+// IsUsersProgram reports whether the unit is a program of the user. It may record spans, use its port over
+// UDP, and clean up at its end. Servers do none of these.
+func (u UnitSpec) IsUsersProgram() bool { return u.Foreign && u.Server == nil }
 
 // Endpoints returns the names of the addresses on which the unit listens: its own, and those of
 // its further ports.

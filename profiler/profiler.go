@@ -67,7 +67,7 @@ func (Profiler) Sample(layout lab.Layout) (lab.Sampling, error) {
 }
 
 // isForeignProgram reports whether a unit is a program of the user's that Cleave itself starts.
-func isForeignProgram(u lab.UnitSpec) bool { return u.Foreign && u.Server == nil && u.Compose == nil }
+func isForeignProgram(u lab.UnitSpec) bool { return u.IsUsersProgram() && u.Compose == nil }
 
 // Count implements lab.Sampler.
 func (Profiler) Count(threads []lab.ThreadUse) (lab.Counting, error) {

@@ -29,7 +29,7 @@ func (e *experiment) traceShare(p lab.Point) float64 {
 
 // checkSpans returns an error if a setting asks its units for spans that could not reach this host.
 func (e *experiment) checkSpans(s setting) error {
-	mayTrace := slices.ContainsFunc(s.layout.Units, lab.UnitSpec.MayTrace)
+	mayTrace := slices.ContainsFunc(s.layout.Units, lab.UnitSpec.IsUsersProgram)
 	asksForSpans := mayTrace && e.traceShare(s.point) > 0
 	if s.deployer.Can().Spans || !asksForSpans {
 		return nil

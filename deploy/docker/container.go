@@ -242,7 +242,7 @@ func (c *container) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, removePatience,
 		fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
-	if fleet.CleansUp(c.Spec) {
+	if c.Spec.IsUsersProgram() { // give it time to clean up
 		_ = c.End(ctx)
 	}
 	err := c.deployment.engine.Remove(ctx, "container", c.Container)

@@ -116,7 +116,7 @@ func withEnvironment(units []lab.UnitSpec, more []string) []lab.UnitSpec {
 	}
 	units = slices.Clone(units)
 	for i, spec := range units {
-		if !spec.MayTrace() {
+		if !spec.IsUsersProgram() {
 			continue
 		}
 		units[i].Env = slices.Concat(more, spec.Env)

@@ -64,14 +64,10 @@ func IsFileName(text string) bool {
 	return text != "." && filepath.IsLocal(text) && filepath.Base(text) == text
 }
 
-// CleansUp reports whether a unit is a foreign program that gets time to clean up at its end. Servers get
-// none.
-func CleansUp(spec lab.UnitSpec) bool { return spec.Foreign && spec.Server == nil }
-
 // EndForeign implements lab.Deployment.
 func (f *Fleet[L]) EndForeign(ctx context.Context) error {
 	f.expectEnds()
-	units := slices.DeleteFunc(f.All(), func(life L) bool { return !CleansUp(life.unit().Spec) })
+	units := slices.DeleteFunc(f.All(), func(life L) bool { return !life.unit().Spec.IsUsersProgram() })
 	var problems []error
 	for _, life := range units {
 		if f.Doom(life.unit()) == nil { // otherwise it has ended, and its end was judged

@@ -250,7 +250,7 @@ func (f *Fleet[L]) Furnish(ctx context.Context, units []lab.UnitSpec, address st
 
 // AwaitsSpans reports whether spans of units are received.
 func (f *Fleet[L]) AwaitsSpans(units []lab.UnitSpec) bool {
-	return f.spans != nil && slices.ContainsFunc(units, lab.UnitSpec.MayTrace)
+	return f.spans != nil && slices.ContainsFunc(units, lab.UnitSpec.IsUsersProgram)
 }
 
 // ReceiveSpans starts to receive spans from a listener, which units reach at an address.

@@ -55,7 +55,7 @@ func (s privatePod) Resume(ctx context.Context) error { return s.pod.node.Resume
 // end implements sitePod.
 func (s privatePod) end(ctx context.Context) (err error) {
 	p := s.pod
-	if fleet.CleansUp(p.Spec) && p.runs() {
+	if p.Spec.IsUsersProgram() && p.runs() { // give it time to clean up
 		err = p.End(ctx)
 	}
 	if p.node != nil {

@@ -252,7 +252,7 @@ func setupFailure(pod api.Pod) error {
 func (u *userPod) end(ctx context.Context) error {
 	p := u.pod
 	c, grace := p.deployment.cluster, time.Second
-	if fleet.CleansUp(p.Spec) {
+	if p.Spec.IsUsersProgram() { // give it time to clean up
 		grace = stopGrace
 	}
 	err := c.API.Delete(ctx, c.ours("secrets", p.name))

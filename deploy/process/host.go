@@ -157,7 +157,7 @@ func assignEndpoints(layout lab.Layout, network *hosts.Set) (map[string]lab.Endp
 		}
 		address := net.JoinHostPort(addressOf(network, spec.Node), port)
 		endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
-		if spec.Foreign && spec.Server == nil {
+		if spec.IsUsersProgram() {
 			ports.Release(n) // the program may use the port over UDP, too
 		}
 	}

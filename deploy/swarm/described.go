@@ -8,7 +8,6 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
-	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -58,7 +57,7 @@ func (d *deployment) container(
 		// resolver would wait for it for 5 s by default.
 		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
 	}
-	if d.deployer.images.IsRemote && !fleet.CleansUp(spec) {
+	if d.deployer.images.IsRemote && !spec.IsUsersProgram() { // it has nothing to clean up
 		made.StopGracePeriod = stopGrace
 	}
 	made.Command, made.Args = wanted.Run()

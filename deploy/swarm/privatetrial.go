@@ -272,7 +272,7 @@ func (t *privateTrial) clear() error {
 	defer cancel()
 	_ = fleet.ForAll(ctx, atOnce, t.All(), func(ctx context.Context, s *service) error {
 		_ = t.Doom(s.Unit) // it may have ended
-		if fleet.CleansUp(s.Spec) && t.life(s).Container != "" {
+		if s.Spec.IsUsersProgram() && t.life(s).Container != "" {
 			_ = s.End(ctx)
 		}
 		return nil
