@@ -74,17 +74,22 @@ func TestLateCommitIsPublished(t *testing.T) {
 	})
 }
 
+// threeTimes returns a function that refuses the message with this ID three times.
+func threeTimes(id string) func(broker.Message) bool {
+	refused := 0
+	return func(m broker.Message) bool {
+		isRefused := m.ID == id && refused < 3
+		if isRefused {
+			refused++
+		}
+		return isRefused
+	}
+}
+
 // TestUnconfirmedIsPublishedAgain: the broker refuses a message three times.
 func TestUnconfirmedIsPublishedAgain(t *testing.T) {
 	db := sqlite(t)
-	refused := 0
-	w := &recorder{refuse: func(m broker.Message) bool {
-		if m.ID == "2" && refused < 3 {
-			refused++
-			return true
-		}
-		return false
-	}}
+	w := &recorder{refuse: threeTimes("2")}
 	outbox := event.NewOutbox(db, "a", topology())
 	testset.Must(t, outbox.Add(t.Context(), message("1", "a"), message("2", "b"), message("3", "c")))
 	complaints := 0
@@ -100,18 +105,12 @@ func TestUnconfirmedIsPublishedAgain(t *testing.T) {
 // after the first refusal, waits for it, and one of another key does not.
 func TestUnconfirmedIsNotOvertaken(t *testing.T) {
 	db := sqlite(t)
-	refused := 0
-	w := &recorder{refuse: func(m broker.Message) bool {
-		if m.ID == "1" && refused < 3 {
-			refused++
-			return true
-		}
-		return false
-	}}
+	w := &recorder{refuse: threeTimes("1")}
 	outbox := event.NewOutbox(db, "a", topology())
 	testset.Must(t, outbox.Add(t.Context(), message("1", "k")))
+	complaints := 0
 	inBackground(t, event.NewRelay(outbox, w).Run, func(error) {
-		if refused > 1 {
+		if complaints++; complaints > 1 {
 			return
 		}
 		if err := outbox.Add(t.Context(), message("2", "k"), message("3", "other")); err != nil {

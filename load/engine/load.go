@@ -57,7 +57,7 @@ type Load struct {
 type Users struct {
 	Number int
 	Think  time.Duration // between a flow and the next
-	// First is when the first user begins, and Every the time from then until the next one does.
+	// First is the time at which the first user begins, Every that from one user to the next.
 	First, Every time.Duration
 }
 
